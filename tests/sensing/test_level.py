@@ -16,10 +16,12 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, MovedMass
 from sfumato.sensing import Site, describe_site, heat_line, open_ledger, read_site
 from sfumato.sensing.model.level import Level, with_unit
+from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.pipeline import release_readings, simulate_site
 from sfumato.sensing.release import plan, quantise
 from sfumato.sensing.release.exact import check_level, in_sources, named_numbers
 from sfumato.sensing.release.noise_plan import SLIP
+from sfumato.sensing.render import site_remarks
 
 pytestmark = pytest.mark.unit
 
@@ -154,3 +156,21 @@ def test_what_is_released_is_what_is_above_the_level(tmp_path: Path) -> None:
     noisy = release_readings(exact, hall, ledger=book, loss=ZCDP("1e20"))
     numbers = noisy.readings.snapshots[0].numbers()
     assert numbers == pytest.approx([1, 0, 1, -1], abs=1e-6)  # per_source is 1/2
+
+
+@pytest.mark.parametrize(
+    ("time", "question"),
+    [(1e6, "over all of a site 40 wide"), (0.01, "and sensors are 9 apart"), (4.0, "")],
+)
+def test_a_diffusion_time_that_makes_no_sense_is_questioned(time: float, question: str) -> None:
+    at = Sensors([(x, y) for x in (2, 11, 20, 29, 38) for y in (1, 10)])
+    made = describe_site(
+        "floor", sensors=at, grid=3, bounds=(0, 0, 40, 12), diffusion_time=time, radius=1,
+        beside="1C", ambient="20C",
+    )  # fmt: skip
+    remarks = site_remarks(made)
+    asked = [line for line in remarks if line.startswith("is `diffusion_time`")]
+    assert bool(asked) == bool(question)
+    assert question in " ".join(asked)
+    assert "taken off readings, public: 20 C" in remarks
+    assert "a source of mass 1 adds 1 C to a sensor where it stands" in remarks

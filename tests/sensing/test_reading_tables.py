@@ -16,8 +16,9 @@ import pytest
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, Ledger
 from sfumato.sensing import Columns, describe_site, heat_line, open_ledger
+from sfumato.sensing.clocks import scattered
 from sfumato.sensing.pipeline import Windows, payer, release_readings
-from sfumato.sensing.reading_tables import TableForm, read_snapshots, scattered, snapshots_of
+from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
 from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
 
@@ -71,7 +72,7 @@ def test_parquet_is_read_like_any_table_and_keeps_short_numbers() -> None:
     ((time, at),) = read_snapshots("t.parquet", HALL)
     assert time == "2026-11-16T09:00:00+00:00"
     assert at == {"0": 0.5, "2": 2.5}
-    assert {type(value) for value in at.values()} == {np.float32}
+    assert all(isinstance(value, np.float32) for value in at.values())
     pq.write_table(pa.table({"sensor": ["a", "b"], "x": [1.0, 2.0]}), "s.parquet")
     assert read_sensors("s.parquet").names == ("a", "b")
     Path("no.parquet").write_text("no")

@@ -445,7 +445,7 @@ def test_chains_that_disagree_say_so() -> None:
         ),
         (lambda: track(SMALL["line"], [[0.0, 1]], sigma=1), "each of 3 sensors"),
         (lambda: track(SMALL["line"], [0.0, 1, 2], sigma=1), "one or more rows"),
-        (lambda: track(SMALL["line"], [[0.0, 1, math.nan]], sigma=1), "finite"),
+        (lambda: track(SMALL["line"], [[0.0, 1, math.inf]], sigma=1), "finite"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=0), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=[1, 2]), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, speed=-1), "speed at least 0"),

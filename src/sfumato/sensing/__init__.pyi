@@ -10,6 +10,7 @@ from .model.operators.registry import register_operator
 from .model.sensitivity import sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
+from .pipeline.calibrate import calibrate_site
 from .pipeline.check import check_recovery
 from .pipeline.keys import unseal_readings
 from .pipeline.plan import plan_placement, plan_sensors
@@ -44,6 +45,7 @@ __all__ = [
     "Sensors",
     "Site",
     "bayes_median",
+    "calibrate_site",
     "check",
     "check_recovery",
     "conditioning",

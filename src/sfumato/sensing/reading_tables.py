@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 UNDONE = "nothing was charged"
 GAPS = frozenset(("", "unavailable", "unknown", "none", "null", "n/a", "na"))
 """What tables write where a sensor did not read; "nan" is not among them: it is a number that went wrong."""
-FILLED = 0.5
-"""The share of sensors that must be in a round, on average, for rounds to be worth proposing."""
 HOME_ASSISTANT = ("entity_id", "state", "last_changed")
 """Columns of the history that Home Assistant exports: a row whenever a state changes."""
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Snapshots = list[tuple[str, dict[str, float]]]
 """Readings by sensor, for each time in the order in which times come."""
@@ -218,10 +216,12 @@ def _long(held: dict[str, Any], site: Site, called: Columns, where: str) -> list
             raise InvalidInput(
                 f"there is no column {name!r} among the {len(held)} of {where}; {UNDONE}"
             )
-    names = _texts(held[called.sensor], called.sensor, where)
-    values = _numbers(held[called.value], called.value, where)
+    names = texts_of(held[called.sensor], called.sensor, where)
+    values = numbers_in(held[called.value], called.value, where)
     times = (
-        _texts(held[called.time], called.time, where) if called.time in held else [""] * len(names)
+        texts_of(held[called.time], called.time, where)
+        if called.time in held
+        else [""] * len(names)
     )
     known = _known(site)
     for row, name in enumerate(names, 1):
@@ -237,11 +237,11 @@ def _wide(
     held: dict[str, Any], size: int, site: Site, called: Columns, where: str
 ) -> list[_Reading]:
     """A column for each sensor; other columns are left alone."""
-    times = _texts(held[called.time], called.time, where) if called.time in held else [""] * size
+    times = texts_of(held[called.time], called.time, where) if called.time in held else [""] * size
     found = []
     for name in _known(site):
         if name in held:
-            values = _numbers(held[name], name, where)
+            values = numbers_in(held[name], name, where)
             found += [
                 _Reading(row, time, name, value)
                 for row, (time, value) in enumerate(zip(times, values, strict=True), 1)
@@ -253,7 +253,7 @@ def _wide(
 def _history(held: dict[str, Any], site: Site, where: str) -> list[_Reading]:
     """States of Home Assistant: of entities called like sensors, with or without what is before the dot."""
     entities, states, times = (
-        _texts(held[name], name, where, blank=name == "state") for name in HOME_ASSISTANT
+        texts_of(held[name], name, where, blank=name == "state") for name in HOME_ASSISTANT
     )
     known = set(_known(site))
     found = []
@@ -274,7 +274,8 @@ def _listed(column: Any) -> list[Any]:
     return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
 
 
-def _texts(column: Any, name: str, where: str, *, blank: bool = False) -> list[str]:
+def texts_of(column: Any, name: str, where: str, *, blank: bool = False) -> list[str]:
+    """Texts of a column, without blanks around them; one that is missing is refused unless it may be."""
     found = []
     for row, value in enumerate(_listed(column), 1):
         empty = value is None or value != value or (isinstance(value, str) and not value.strip())
@@ -288,7 +289,7 @@ def _texts(column: Any, name: str, where: str, *, blank: bool = False) -> list[s
     return found
 
 
-def _numbers(column: Any, name: str, where: str) -> list[Any]:
+def numbers_in(column: Any, name: str, where: str) -> list[Any]:
     """Numbers of a column, None in gaps: from text, or of the type that an array has."""
     if isinstance(column, list):
         return [_number(value, row, name, where) for row, value in enumerate(column, 1)]
@@ -334,7 +335,7 @@ def _rounded(read: list[_Reading], step: timedelta, where: str) -> Snapshots:
     nearest: dict[datetime, dict[str, tuple[timedelta, Any]]] = {}
     for one in read:
         moment = _moment(one, where)
-        whole = _EPOCH + (moment - _EPOCH + step / 2) // step * step
+        whole = EPOCH + (moment - EPOCH + step / 2) // step * step
         at = nearest.setdefault(whole, {})
         off = abs(moment - whole)
         kept = at.get(one.name)
@@ -353,7 +354,7 @@ def _held_states(read: list[_Reading], step: timedelta, site: Site, where: str) 
     changes = sorted(((_moment(one, where), one) for one in read), key=lambda pair: pair[0])
     if not changes:
         raise InvalidInput(f"{where} has no entity that is a sensor of {site.name!r}; {UNDONE}")
-    moment = _EPOCH - (_EPOCH - changes[0][0]) // step * step
+    moment = EPOCH - (EPOCH - changes[0][0]) // step * step
     state: dict[str, Any] = {}
     found: list[tuple[str, dict[str, Any]]] = []
     after = 0
@@ -364,52 +365,6 @@ def _held_states(read: list[_Reading], step: timedelta, site: Site, where: str) 
         found.append((_written(moment), dict(state)))
         moment += step
     return _without_gaps(found)
-
-
-def with_reference(snapshots: Sequence[tuple[str, Any]], site: Site, form: TableForm) -> Snapshots:
-    """Readings with what the site's public baseline read at their times, or last before.
-
-    It is public, so that any rule does; before its first reading that one is taken.
-    """
-    running = "" if site.level is None else site.level.running
-    if form.reference is not None:
-        if not running:
-            raise InvalidParameter(
-                f"`reference` is of a site with a running baseline, {site.name!r} has none; {UNDONE}"
-            )
-        snapshots = [*_reference(form.reference, running), *snapshots]
-    if not running:
-        return list(snapshots)
-    known = {time: at[running] for time, at in snapshots if running in at}
-    if not known:
-        return list(snapshots)  # whose release says that there is none
-    dated = sorted(
-        (moment, value) for t, value in known.items() if (moment := _date(t)) is not None
-    )
-    found = []
-    for time, at in snapshots:
-        read = {name: value for name, value in at.items() if name != running}
-        if read:
-            found.append((time, {**read, running: _last(known, dated, time)}))
-    return found
-
-
-def _reference(path: str, running: str) -> Snapshots:
-    """What a public reference read, by time."""
-    rows = read_rows(path)
-    times = _texts([row.get("time") for row in rows], "time", path)
-    values = _numbers([row.get("value") for row in rows], "value", path)
-    both = zip(times, values, strict=True)
-    return [(time, {running: value}) for time, value in both if value is not None]
-
-
-def _last(known: dict[str, float], dated: list[tuple[datetime, float]], time: str) -> float:
-    """What a public reference read at a time, or last before it."""
-    moment = _date(time)
-    if time in known or moment is None or not dated:
-        return known.get(time, next(iter(known.values())))
-    before = [value for when, value in dated if when <= moment]
-    return before[-1] if before else dated[0][1]
 
 
 def _without_gaps(found: Iterable[tuple[str, dict[str, Any]]]) -> Snapshots:
@@ -431,50 +386,3 @@ def _moment(one: _Reading, where: str) -> datetime:
 
 def _written(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M}{f':{moment:%S}' if moment.second else ''}Z"
-
-
-@dataclass(frozen=True, slots=True)
-class Scattered:
-    """That rounds of a table are not rounds: so many times, each with few of the sensors that read."""
-
-    times: int
-    sensors: int
-    mean: float
-    step: str
-    rounds: int
-
-
-def scattered(snapshots: Sequence[tuple[str, Any]], names: Sequence[str]) -> Scattered | None:
-    """Whether times look like clocks that differ by seconds: each would be paid for like a round of all.
-
-    A device that reads on its own has all of its sensors in each round. Where the table has several
-    sensors and a time has less than half of them on average, and a `round_time` would put them
-    together, it is that.
-    """
-    known = set(names)
-    sizes = [sum(name in known for name in at) for _, at in snapshots]
-    there = {name for _, at in snapshots for name in at if name in known}
-    if len(snapshots) < 3 or len(there) < 2 or sum(sizes) > len(there) * len(sizes) / 2:
-        return None
-    moments = sorted({moment for time, _ in snapshots if (moment := _date(time)) is not None})
-    if len(moments) < len(snapshots):
-        return None
-    filled: dict[str, tuple[float, int]] = {}
-    for word in ("1s", "10s", "30s", "1m", "5m", "10m", "15m", "30m", "1h"):
-        step = parse_round(word) or timedelta(seconds=1)
-        rounds = len({(moment - _EPOCH + step / 2) // step for moment in moments})
-        filled[word] = min(1.0, sum(sizes) / (rounds * len(there))), rounds
-    fullest = max(share for share, _ in filled.values())
-    if fullest < FILLED:
-        return None
-    # The finest that leaves as few gaps as any: coarser ones would leave readings out.
-    word = next(word for word, (share, _) in filled.items() if share >= 0.95 * fullest)
-    return Scattered(len(snapshots), len(there), sum(sizes) / len(sizes), word, filled[word][1])
-
-
-def _date(time: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(time)
-        return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
-    except (ValueError, OverflowError, TypeError):
-        return None

@@ -10,8 +10,9 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
 from sfumato.cli.endings import FAILED
+from sfumato.cli.missing import tell_with_files
 from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, write_file
 
 if TYPE_CHECKING:
@@ -136,15 +137,25 @@ def recover(
     explains the readings within their noise, is always computed with a proof, which `sense check`
     checks again; the answer of another --estimator stands beside it, and has no proof.
     """
-    from sfumato.sensing.pipeline import recover_rounds, recover_sources, true_sources
-    from sfumato.sensing.render import recovery_lines
-
     silent = quiet or json
     inputs = [*files, site, sources, layout, over, outline]
     kinds = {".json", ".csv", ".html"} if each else {".json", ".csv"}
-    check_outputs(out or [], kinds, reads=inputs, overwrite=overwrite)
-    check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
+    mistakes, within = Mistakes(), None
+    for path, suffixes in [*((one, kinds) for one in out or ()), (plot, {".png"})]:
+        with mistakes.noted():
+            check_outputs([path] if path else [], suffixes, reads=inputs, overwrite=overwrite)
+    with mistakes.noted():
+        within = _radius(radius)
+    if each:
+        for flag, given in (("--average", average), ("--plot", plot), ("--sources", sources)):
+            with mistakes.noted():
+                _of_one_answer(flag, given=bool(given))
+    tell_with_files(mistakes, *inputs)
     plan = floor_plan(over, over_bounds, outline)
+
+    from sfumato.sensing.pipeline import recover_rounds, recover_sources, true_sources
+    from sfumato.sensing.render import recovery_lines
+
     asked: dict[str, Any] = {
         "site": site,
         "noise": sigma,
@@ -155,16 +166,10 @@ def recover(
         "seed": seed,
         "fit": [one.value for one in fit or ()],
         "time": time,
-        "radius": _radius(radius),
+        "radius": within,
         "communities": communities,
     }
     if each:
-        if average or plot is not None or sources is not None:
-            other = "--average" if average else "--plot" if plot is not None else "--sources"
-            raise InvalidParameter(
-                f"{other} is of one answer, --each of many: a page of all is --out rounds.html; "
-                "nothing was recovered"
-            )
         with watching(quiet=silent) as watch:
             rounds = recover_rounds(files, watch=watch, **asked)
         _show_rounds(rounds, out or [], plan, layout, overwrite=overwrite, json=json)
@@ -180,6 +185,15 @@ def recover(
         picture = draw_recovery(result, sources=truth, layout=layout, plan=plan)
         write_file(plot, picture, overwrite=overwrite)
     show(result.summary(), recovery_lines(result), json=json)
+
+
+def _of_one_answer(flag: str, *, given: bool) -> None:
+    """Refuse what is of one answer where there are many."""
+    if given:
+        raise InvalidParameter(
+            f"{flag} is of one answer, --each of many: a page of all is --out rounds.html; "
+            "nothing was recovered"
+        )
 
 
 def _show_rounds(

@@ -13,12 +13,12 @@ import numpy as np
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
 from sfumato.privacy.accounting.guarantee import Guarantee, Model
-from sfumato.privacy.accounting.losses import ApproxDP, Loss, PureDP
+from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
 from sfumato.privacy.ledger import charging, delivery, entries, moving, terms
 from sfumato.privacy.ledger.accounts import Changes
-from sfumato.privacy.ledger.budget import at_most
+from sfumato.privacy.ledger.budget import several_refused
 from sfumato.privacy.ledger.guarded import REHEARSAL, Bound, Guarded, Table, open_for_release
 from sfumato.privacy.ledger.release import Entry, Release
 from sfumato.privacy.ledger.statement import Header, LedgerStatement, new_header
@@ -70,7 +70,8 @@ class Ledger:
             path: The new file; an existing one is refused.
             budget: A loss, or a number: the epsilon of pure differential privacy.
             unit: Whom one mass belongs to, e.g. "user", or a period of one: "user-day", told by one
-                clock, that of the first charge. The budget is then for each period.
+                clock, that of the first charge. The budget is then for each period. Or a user in
+                one value of a column, called after it: "user-image".
             source: The name of the data that the budget is for.
             neighbors: Between which data sets nobody can tell; one user added or removed by default.
             model: "central", or "local" for noise that is added before anybody sees the data; such
@@ -227,15 +228,8 @@ class Ledger:
                 spent |= now.accounts.after(cost, team=payer, periods=periods, before=spent)
                 fit += 1
         except (BudgetExceeded, NotComparable) as refusal:
-            left = at_most(now.accounts.left(payer, periods))
-            if len(costs) == 1:
-                what = str(refusal)
-            elif len(set(costs)) == 1:
-                what = f"asked {len(costs)} times {costs[0]}, {left} left, enough for {fit}"
-            else:
-                what = f"asked {' and '.join(map(str, costs))}, {left} left"
-            if len(costs) > 1 and isinstance(now.accounts.left(payer, periods), ApproxDP):
-                what += _first_to_end(str(refusal))
+            left = now.accounts.left(payer, periods)
+            what = several_refused(costs, fit, left, str(refusal))
             raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
 
     def left(self, *, bound: Bound | None = None, team: str = "") -> Loss:
@@ -380,12 +374,6 @@ class Ledger:
 
     def _tally(self, book: ledger_file.Book) -> Tally:
         return tally_of(book.first, book.rows, str(self.path), in_memory=self._memory is not None)
-
-
-def _first_to_end(refusal: str) -> str:
-    """Which of epsilon and delta ran out, where several costs are told as one."""
-    name = refusal.split()[1]
-    return f": {name} runs out first" if name in ("epsilon", "delta") else ""
 
 
 def _stated(now: Tally, found: tuple[Entry, ...], written_as: int) -> LedgerStatement:

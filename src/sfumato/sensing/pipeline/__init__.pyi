@@ -1,3 +1,4 @@
+from .calibrate import calibrate_site
 from .check import check_recovery
 from .inputs import true_sources
 from .keys import (
@@ -24,6 +25,7 @@ __all__ = [
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",
+    "calibrate_site",
     "check_recovery",
     "describe_site",
     "find_whisper",

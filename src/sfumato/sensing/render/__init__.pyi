@@ -1,3 +1,4 @@
+from .calibration import calibration_lines
 from .figure import draw_recovery, draw_track, draw_whisper
 from .keys import key_lines
 from .placement import placement_picture, placement_table, placement_text
@@ -19,6 +20,7 @@ from .whisper import whisper_text
 from .words import percent
 
 __all__ = [
+    "calibration_lines",
     "draw_recovery",
     "draw_rounds",
     "draw_track",

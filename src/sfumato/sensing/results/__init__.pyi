@@ -1,3 +1,4 @@
+from .calibration import CalibrationResult
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
 from .keys import KeyListing, KeyResult
@@ -17,6 +18,7 @@ from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 
 __all__ = [
+    "CalibrationResult",
     "CheckResult",
     "CommunityReport",
     "FieldReport",

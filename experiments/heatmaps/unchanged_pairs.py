@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TypeVar
 
 from experiments.heatmaps.calibration import UNIT, rehearsed
 from experiments.heatmaps.how_far_places import Sampled, held_out
 from experiments.heatmaps.protocol import DATA, generator
 from scipy.stats import binom
 
-from sfumato.heatmap import compare_maps
 from sfumato.heatmap.benchmark import digest, standard_methods
+from sfumato.heatmap.comparison import counted, find_changes, of_shares
 
+T = TypeVar("T")
 USERS = (200, 2_000, 20_000)
 EPSILONS = (0.1, 1.0, 10.0)
 PLACES = 14  # of each number of users
@@ -52,19 +53,25 @@ def tried(name: str, places: Sequence[Sampled], many: int) -> Iterator[Pair]:
             words = ("unchanged", one.place.name, many, epsilon)
             sums = one.sums(many, UNIT.grid, generator(*words))
             maps = [rehearsed(method, sums, epsilon, words=(*words, which)) for which in (0, 1)]
-            found = compare_maps(*maps)
-            if found.users is None:
-                raise RuntimeError(f"{name} does not say how sure it is")
-            wrong = 0 if found.shares is None else len(found.shares.changes)
-            yield Pair(
-                name, one.place.name, many, epsilon, len(found.users.changes), wrong, found.users.tested
-            )  # fmt: skip
+            before, after = (_known(counted(each)) for each in maps)
+            found = find_changes(before, after, UNIT)
+            shares = of_shares(before), of_shares(after)
+            wrong = 0
+            if shares[0] is not None and shares[1] is not None:
+                wrong = len(find_changes(shares[0], shares[1], UNIT).changes)
+            yield Pair(name, one.place.name, many, epsilon, len(found.changes), wrong, found.tested)
+
+
+def _known(one: T | None) -> T:
+    if one is None:
+        raise RuntimeError("a method that does not say how sure it is")
+    return one
 
 
 def table(pairs: Sequence[Pair]) -> str:
     """Pairs with a false square, by users and epsilon, as Markdown; and whether one in twenty is refuted."""
     lines = ["| users | epsilon | pairs | false in users | in shares |", "|" + "---|" * 5]
-    for key in dict.fromkeys((pair.users, pair.epsilon) for pair in pairs):
+    for key in sorted({(pair.users, pair.epsilon) for pair in pairs}):
         some = [pair for pair in pairs if (pair.users, pair.epsilon) == key]
         wrong = [sum(count > 0 for count in found) for found in _counts(some)]
         lines.append(f"| {key[0]:,} | {key[1]:g} | {len(some)} | {wrong[0]} | {wrong[1]} |")
@@ -95,13 +102,13 @@ def main(argv: list[str] | None = None) -> None:
     with (given.out / "unchanged_pairs.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Pair)])
         writer.writeheader()
-        for many in USERS[:1] if given.quick else USERS:
-            enough = [one for one in every if one.most() >= many]
-            for pair in tried(given.method, enough[: 1 if given.quick else given.places], many):
-                pairs.append(pair)
-                writer.writerow(asdict(pair))
-                file.flush()
-            print(f"{many:,} users", file=sys.stderr)
+        for turn in range(1 if given.quick else given.places):
+            for many in USERS[:1] if given.quick else USERS:
+                some = [one for one in every if one.most() >= many][turn : turn + 1]
+                for pair in tried(given.method, some, many):
+                    pairs.append(pair)
+                    writer.writerow(asdict(pair))
+                    file.flush()
     page = table(pairs)
     (given.out / "unchanged_pairs.md").write_text(page, encoding="utf-8")
     print(page)

@@ -13,6 +13,7 @@ from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source, Table
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MAX_CAP, Columns, check_columns
+from sfumato.records.engines import arrow_table
 from sfumato.records.fields import (
     as_double,
     computed_once,
@@ -135,8 +136,9 @@ def _counted(
     check_columns(table.columns, columns)
     names = _check_groups(columns, area.grid, groups)
     rows, numbers = _rows(table, columns, area, names)
+    sums = _sums(rows, columns, names)
     found = quietly(
-        _sums(rows, columns, names).to_pyarrow,
+        lambda: arrow_table(sums),
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
     return _as_cell_sums(found, area, names, numbers)

@@ -65,15 +65,14 @@ def prepare(folder: Path) -> None:
     lon, lat = places(rng, 460_000)
     user = rng.choice(537, 460_000, p=rng.dirichlet(np.full(537, 5.0)))
     when = np.datetime64("2008-05-17T00:00:00") + rng.integers(0, 86_400, 460_000)
-    columns = {"user": [f"cab{one}" for one in user], "lon": lon, "lat": lat}
+    cabs = [f"cab{one}" for one in user]
+    columns = {"user": cabs, "lon": lon, "lat": lat}
     pq.write_table(
         pa.table({**columns, "time": when.astype("datetime64[ms]")}), folder / "cabs.parquet"
     )
     with sqlite3.connect(folder / "rows.sqlite") as file:
         file.execute("create table points (user text, lon real, lat real)")
-        rows = zip(
-            columns["user"][:300_000], lon[:300_000].tolist(), lat[:300_000].tolist(), strict=True
-        )
+        rows = zip(cabs[:300_000], lon[:300_000].tolist(), lat[:300_000].tolist(), strict=True)
         file.executemany("insert into points values (?, ?, ?)", rows)
     look = {
         "user": [f"observer{one}" for one in np.repeat(np.arange(40), 15 * 60)],
@@ -151,9 +150,9 @@ def main() -> None:
         for job, line in JOBS.items():
             if asked.only not in job:
                 continue
-            more = () if job == "hotspots" else ("--overwrite",)
+            more = [] if job == "hotspots" else ["--overwrite"]
             # Another table of the same people each time, as far as a ledger knows.
-            more += ("--other-table",) if "release" in line else ()
+            more += ["--other-table"] if "release" in line else []
             spent: list[list[float]] = [[] for _ in trees]
             for number in range(asked.runs + 1):
                 for tree, found in zip(trees, spent, strict=True):

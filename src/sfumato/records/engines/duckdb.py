@@ -77,8 +77,8 @@ def arrow_table(rows: Any) -> pa.Table:
         All its rows.
 
     """
-    engine = rows.get_backend()
-    if _OURS.get(id(engine)) is engine:
+    engine: Any = rows.get_backend()
+    if id(engine) in _OURS:
         return engine.con.sql(engine.compile(rows)).to_arrow_table()
     return rows.to_pyarrow()
 

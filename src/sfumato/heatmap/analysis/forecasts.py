@@ -185,7 +185,7 @@ class Table:
 
 @lru_cache(maxsize=128)
 def _through(table: Table, metric: Metric, line: Line) -> Any:
-    from scipy.interpolate import PchipInterpolator  # slow to load, and few commands forecast
+    from scipy.interpolate import PchipInterpolator  # heavy, and a refusal needs none
 
     return PchipInterpolator(table.knots, table.lines[metric][line])
 

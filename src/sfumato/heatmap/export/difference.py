@@ -37,7 +37,6 @@ from sfumato.heatmap.render.compare import (
 )
 from sfumato.spaces import DEGREE, Area
 
-SUFFIXES = (".png", ".html", ".json", ".csv")
 CELLS = 6  # the level of a table of cells: narrower than the blur
 SHOWN = 20  # squares on a page
 # The quantile of differences that has the strongest color: a single peak does not pale all others.
@@ -95,7 +94,7 @@ def png(result: CompareResult, *, shares: bool = False) -> bytes:
         values,
         frame,
         words=Words(
-            title=f"From {result.names[0]} to {result.names[1]}",
+            title="From {} to {}".format(*_short(result.names)),
             subtitle=f"{' and '.join(dict.fromkeys(result.methods))} · what changed, smoothed by "
             f"{100 * found.sigma:g}% of the grid's side",
             legend=f"{unit} per {said}: less, more",
@@ -105,6 +104,16 @@ def png(result: CompareResult, *, shares: bool = False) -> bytes:
         top=round_number(max(top, 1e-12), TOPS),
         layers=_layers(result, drawn, shares=shares),
     )
+
+
+def _short(names: tuple[str, str]) -> tuple[str, str]:
+    """The names without what both are called before a colon: a title has room for little.
+
+    >>> _short(("Private heatmap: monday", "Private heatmap: sunday"))
+    ('monday', 'sunday')
+    """
+    (one, _, first), (other, _, second) = (name.partition(": ") for name in names)
+    return (first, second) if one == other and first and second else names
 
 
 def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> DifferenceLayers:
@@ -127,12 +136,16 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
         arrows_say="arrows: where mass moves as shares; longer for more of it"
         if moved
         else "no arrows: mass moves no further than noise alone would move it",
+        lines=drawn.lines,
     )
 
 
 def _caption(result: CompareResult) -> str:
     _, *said = sentences(result)
     lines = [f"{one[0].upper()}{one[1:]}." for one in (*said, *result.remarks)]
+    if result.zones:
+        many = len(result.zones)
+        lines.append(f"Outlined: {'the zone' if many == 1 else f'the {many:,} zones'} compared.")
     promised = dict.fromkeys(result.statements)
     return "\n".join([*lines, *(f"{one}." for one in promised)])
 

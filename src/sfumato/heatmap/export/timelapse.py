@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import TOPS, round_number, shades
+from sfumato.figures import (
+    TOPS,
+    Frame,
+    filled_page,
+    page_style,
+    place_marks,
+    round_number,
+    scale_bar,
+    shades,
+)
 from sfumato.heatmap.accuracy.map_error import some_of
 from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
 from sfumato.heatmap.export.ground import Ground
@@ -27,10 +32,10 @@ from sfumato.heatmap.export.page import facts, palettes
 from sfumato.heatmap.export.picture import NOTHING_UNDER, drawn, encoded
 from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
+from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
-    from sfumato.spaces import Area
 
 FINEST_FRAME = 8
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -78,17 +83,12 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
     _check(maps)
     first = maps[0]
     place = files("sfumato.heatmap.export")
-    look, more, script, template = (
-        (place / name).read_text(encoding="utf-8")
-        for name in ("page.css", "timelapse.css", "timelapse.js", "timelapse.html")
+    script, template = (
+        (place / name).read_text(encoding="utf-8") for name in ("timelapse.js", "timelapse.html")
     )
-    style, stamp = look + more, first.receipt.rehearsal
+    stamp = first.receipt.rehearsal
     title = replace(first, group="").name
     words = {
-        "STYLE_HASH": _digest(style),
-        "SCRIPT_HASH": _digest(script),
-        "STYLE": style,
-        "SCRIPT": script,
         "TITLE": escape(title),
         "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
         "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
@@ -100,14 +100,14 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
             for name, value in [*_facts(maps), *ground.facts]
         ),
-        # In a script element only these could end it, or begin a comment in it.
-        "DATA": json.dumps(_data(maps, title, ground), allow_nan=False, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026"),
     }
-    # In one pass: what is put in is never looked at again, whatever it says.
-    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+    return filled_page(
+        template,
+        style=page_style("page", "timelapse"),
+        script=script,
+        words=words,
+        data=_data(maps, title, ground),
+    )
 
 
 def _check(maps: Sequence[HeatmapRelease]) -> None:
@@ -171,7 +171,29 @@ def _data(maps: Sequence[HeatmapRelease], title: str, ground: Ground) -> dict[st
         "outline": None if ground.outline is None else ground.outline.to_json(area),
         "down": area.kind == "pixels",
         "box": _box(area, pictures[0].extent),
+        **_marks(area),
         "frames": [encoded(one if area.kind == "pixels" else one[::-1]) for one in grey],
+    }
+
+
+def _marks(area: Area) -> dict[str, Any]:
+    """What the frame of other pictures has: longitudes, latitudes and a scale bar, as parts of the bounds."""
+    low_x, low_y, high_x, high_y = area.bounds
+    in_degrees = area.kind == "degrees"
+    middle = math.cos(math.radians((low_y + high_y) / 2)) if in_degrees else 1.0
+    frame = Frame(
+        area.bounds,
+        area.bounds,
+        meter=DEGREE * middle if in_degrees else area.metre or None,
+        degrees=in_degrees,
+    )
+    across, up = place_marks(frame)
+    return {
+        "places": [
+            [[round((at - low_x) / (high_x - low_x), 6), said] for at, said in across],
+            [[round((high_y - at) / (high_y - low_y), 6), said] for at, said in up],
+        ],
+        "scale": None if frame.meter is None else scale_bar(frame),
     }
 
 
@@ -219,7 +241,3 @@ def _said(release: HeatmapRelease) -> str:
     start = datetime.fromisoformat(period["start"])
     day = f"{DAYS[start.weekday()]} {start.date()}"
     return f"{day} {start:%H:%M}" if period["unit"] == "hour" else day
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

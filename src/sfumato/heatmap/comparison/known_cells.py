@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 from sfumato._random import generator, seed_of
 from sfumato._types import BoolArray, FloatArray, IntArray
@@ -114,6 +113,8 @@ def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) 
     places = np.kron(np.arange(side * side).reshape(side, side), np.ones((part, part), dtype=int))
     size = np.bincount(owner.ravel())
     shape = (sums.values.size, side * side)
+    from scipy.sparse import csr_matrix
+
     spread = csr_matrix((1 / size[owner.ravel()], (owner.ravel(), places.ravel())), shape)
     # A cell of level i has 4**(fine - i) of the finest places; outside the bounds is nobody.
     own = np.where(sums.scales > 0, fine - np.rint(np.log2(size) / 2), level).astype(np.int64)

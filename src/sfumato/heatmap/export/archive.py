@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.files import indented
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark
@@ -71,7 +72,7 @@ def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
 def report_json(release: HeatmapRelease) -> bytes:
     """The whole report with its tiles: `read_heatmap` takes it back."""
     whole = {**release.to_json(), "uncertainty": _said(release), "error": _error(release)}
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
+    return f"{indented(whole)}\n".encode()
 
 
 def _said(release: HeatmapRelease) -> dict[str, Any] | None:
@@ -151,6 +152,7 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             title=str(data["title"]),
             prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
             known_marks=_marks(data.get("uncertainty")),
+            known_untested=_untested(data.get("uncertainty")),
             posterior=_posterior(data, where),
             noise_scale=_noise_scale(data),
             # Maps from before they said so work it out when they are asked.
@@ -231,6 +233,16 @@ def _marks(data: Any) -> tuple[Mark, ...] | None:
     found = tuple(Mark(*(float(one[name]) for name in names)) for one in data["marks"])
     if not all(math.isfinite(number) for mark in found for number in astuple(mark)):
         raise ValueError("its marks are not all finite")
+    return found
+
+
+def _untested(data: Any) -> tuple[tuple[float, float], ...] | None:
+    """The peaks of a saved map that were not tested; nothing in files of before they were kept."""
+    if data is None or "untested" not in data:
+        return None
+    found = tuple((float(x), float(y)) for x, y in data["untested"])
+    if not all(math.isfinite(number) for place in found for number in place):
+        raise ValueError("its untested places are not all finite")
     return found
 
 

@@ -107,8 +107,7 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
     if one.posterior is not None or one.known_marks is not None:
         marks = one.marks()
         grid = one.area.grid
-        beside = () if one.posterior is None else one.uncertainty().untested
-        rings = tuple(Mark(x, y, 0.0, 0.0, 0.0) for x, y in beside)
+        rings = tuple(Mark(x, y, 0.0, 0.0, 0.0) for x, y in one.untested())
         real = tuple(in_a_ring(spot.x, spot.y, marks=marks, grid=grid) for spot in found.spots)
         tested = tuple(
             sure or not in_a_ring(spot.x, spot.y, marks=rings, grid=grid)

@@ -132,12 +132,12 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"groups": Values("seen", ("a", "b"), mass_per_value=True)},
     ),
     "two columns": (
-        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "weekday",
+        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "day",
          "--from", "2026-01-05", "--to", "2026-01-07", "--method", "laplace"],
         {
             "groups": Pairs(
                 Values("seen", ("a", "b")),
-                Periods("time", "weekday", datetime(2026, 1, 5), datetime(2026, 1, 7)),
+                Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 7)),
             ),
             "method": "laplace",
         },

@@ -79,6 +79,12 @@ def _planned(result: PlannedRelease) -> str:
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"
+        + (
+            f"\neverybody has mass 1 in each map, which is paid for; a ledger whose unit is called after "
+            f"the column, such as {result.pays_once}, protects less and pays once"
+            if result.pays_once
+            else ""
+        )
         + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
     )
 

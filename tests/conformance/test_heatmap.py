@@ -39,7 +39,7 @@ from sfumato.heatmap.results import (
     TotalsResult,
 )
 from sfumato.privacy import Ledger, PureDP
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Pairs, Periods, Values
 from sfumato.spaces import area_in_degrees
 
 pytestmark = pytest.mark.unit
@@ -127,6 +127,21 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["--time", "time", "--by", "day", "--from", "2026-01-05", "--to", "2026-01-08"],
         {"groups": Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 8))},
     ),
+    "mass per value": (
+        ["--by", "seen", "--values", "a,b", "--mass-per-value"],
+        {"groups": Values("seen", ("a", "b"), mass_per_value=True)},
+    ),
+    "two columns": (
+        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "weekday",
+         "--from", "2026-01-05", "--to", "2026-01-07", "--method", "laplace"],
+        {
+            "groups": Pairs(
+                Values("seen", ("a", "b")),
+                Periods("time", "weekday", datetime(2026, 1, 5), datetime(2026, 1, 7)),
+            ),
+            "method": "laplace",
+        },
+    ),
     "private bounds": (
         ["--bounds", "private", "--outer", "11,43.5,11.5,44"],
         {"bounds": "private", "outer": (11, 43.5, 11.5, 44)},
@@ -137,7 +152,7 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"method": "pyramid"},
     ),
     "coarse": (["--method", "coarse", "--users", "40"], {"method": CoarseMethod(users=40)}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

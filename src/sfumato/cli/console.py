@@ -38,6 +38,7 @@ SPELLED = {
     "operator_options": "--operator-option",
     "outputs": "--out",
     "passphrase": "--passphrase-file",
+    "recover_rounds": "--each",
     "round_bits": "--round BITS",
     "square=False": "--cells stretched",
     "target": "--want",

@@ -8,6 +8,7 @@ from .atomic import (
     write_file,
 )
 from .edge_lists import EdgeList, number_edges, read_edge_list, usual_ends
+from .floor_plan import NO_PLAN, FloorPlan, read_floor_plan
 from .geojson import (
     MAX_BYTES,
     MAX_POSITIONS,
@@ -27,8 +28,10 @@ from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_ta
 __all__ = [
     "MAX_BYTES",
     "MAX_POSITIONS",
+    "NO_PLAN",
     "EdgeList",
     "Feature",
+    "FloorPlan",
     "Polygon",
     "Rows",
     "check_outputs",
@@ -49,6 +52,7 @@ __all__ = [
     "polygons_of",
     "read_bytes",
     "read_edge_list",
+    "read_floor_plan",
     "read_json",
     "read_rows",
     "remove_drafts",

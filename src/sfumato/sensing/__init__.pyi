@@ -15,6 +15,7 @@ from .pipeline.check import check_recovery
 from .pipeline.keys import unseal_readings
 from .pipeline.plan import plan_placement, plan_sensors
 from .pipeline.recover import recover_sources
+from .pipeline.recover_each import recover_rounds
 from .pipeline.release import release_readings
 from .pipeline.resume import resume_readings
 from .pipeline.site import describe_site, open_ledger, simulate_site
@@ -67,6 +68,7 @@ __all__ = [
     "read_recovery",
     "read_site",
     "recover",
+    "recover_rounds",
     "recover_sources",
     "register_estimator",
     "register_operator",

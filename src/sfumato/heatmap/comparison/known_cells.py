@@ -192,6 +192,13 @@ def of_shares(one: Counted) -> Counted | None:
 
     A share is a ratio: to first order its noise is that of the cell less the share's part of the
     noise on the total.
+
+    Args:
+        one: What a map knows of its cells, in users.
+
+    Returns:
+        The same in shares of 1, or None.
+
     """
     values, draw = _of_the_whole(one)
     total = float(values.sum())

@@ -12,6 +12,7 @@ from .keys import (
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
+from .recover_each import recover_rounds
 from .release import price_release, release_readings
 from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site
@@ -35,6 +36,7 @@ __all__ = [
     "plan_placement",
     "plan_sensors",
     "price_release",
+    "recover_rounds",
     "recover_sources",
     "release_readings",
     "release_whisper",

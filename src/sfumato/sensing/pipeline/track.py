@@ -126,6 +126,7 @@ def track_sources(
         ),
         any(one.rehearsal for one in rounds),
         found,
+        ground.cells,
     )
 
 

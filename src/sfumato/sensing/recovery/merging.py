@@ -12,6 +12,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.tracking.average import combine
 
@@ -73,20 +74,22 @@ def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) ->
     return _averaged(ground, moments)
 
 
-def merge_each(read: Sequence[Readings]) -> list[MergedReadings]:
+def merge_each(read: Sequence[Readings], *, time: str = "") -> list[MergedReadings]:
     """Snapshots of each time by several devices side by side, in the order of the times.
 
     Args:
         read: Readings of devices of one site.
+        time: Which times, one or a range "A..B"; "" for all.
 
     Returns:
         One value for each time; sensors may differ, where some did not read.
 
     Raises:
         InvalidInput: If sites differ, or a receipt or a sensor comes twice.
+        InvalidParameter: If there is no such time.
     """
     ground, moments = _one_site(read), _by_time(read)
-    return [_averaged(ground, {when: moments[when]}) for when in in_order(moments)]
+    return [_averaged(ground, {when: moments[when]}) for when in times_of(moments, time)]
 
 
 def _one_site(read: Sequence[Readings]) -> Site:
@@ -203,21 +206,28 @@ def _chosen(
     moments: dict[str, list[Snapshot]], time: str, *, average: bool
 ) -> dict[str, list[Snapshot]]:
     """The time that was asked for, or all of them in their order."""
-    if time:
-        if time not in moments:
-            there = ", ".join(when or "one without a time" for when in list(moments)[:5])
-            more = ", ..." if len(moments) > 5 else ""
-            raise InvalidParameter(
-                f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
-            )
-        moments = {time: moments[time]}
-    times = in_order(moments)
-    if len(moments) > 1 and not average:
+    times = times_of(moments, time)
+    if len(times) > 1 and not average:
         raise InvalidParameter(
-            f"there are {len(moments)} times, from {times[0]} on: choose one with `time`, or `average` them; "
-            "nothing was recovered"
+            f"there are {len(times)} times, from {times[0]} on: choose one with `time`, or `average` them, or "
+            "recover each of them with `recover_rounds`; nothing was recovered"
         )
     return {when: moments[when] for when in times}
+
+
+def times_of(moments: Iterable[str], asked: str) -> list[str]:
+    """The times that are asked for, all of them if none is, in their order."""
+    given = list(moments)
+    if not asked:
+        return in_order(given)
+    found = matching_times(given, asked)
+    if not found:
+        there = ", ".join(when or "one without a time" for when in given[:5])
+        more = ", ..." if len(given) > 5 else ""
+        raise InvalidParameter(
+            f"there is no reading at {asked!r}, only {there}{more}; nothing was recovered"
+        )
+    return in_order(found)
 
 
 def _side_by_side(snapshots: Iterable[Snapshot]) -> dict[str, tuple[float, float]]:

@@ -13,6 +13,8 @@ from .release import (
     site_remarks,
     unsealed,
 )
+from .rounds import rounds_lines, rounds_text
+from .rounds_page import draw_rounds
 from .track import track_lines, track_text
 from .whisper import whisper_text
 from .words import percent
@@ -20,6 +22,7 @@ from .words import percent
 __all__ = [
     "calibration_lines",
     "draw_recovery",
+    "draw_rounds",
     "draw_track",
     "draw_whisper",
     "key_lines",
@@ -35,6 +38,8 @@ __all__ = [
     "recovery_lines",
     "recovery_text",
     "release_remark",
+    "rounds_lines",
+    "rounds_text",
     "simulation_remark",
     "site_remarks",
     "spectrum",

@@ -31,8 +31,10 @@ from sfumato.cli.heatmap.options import (
     Overwrite,
     PerPeriod,
     Plane,
+    PoolingOption,
     RowsPerUser,
     Shape,
+    Shared,
     TextCoordinates,
     Time,
     To,
@@ -146,6 +148,7 @@ class GroupOptions(OptionGroup):
     end: To = ""
     time_zone: Zone = ""
     mass_per_period: PerPeriod = False
+    pooling: PoolingOption = Shared.none
 
     @property
     def column(self) -> str:

@@ -24,6 +24,7 @@ from sfumato.heatmap.inference.bounded import (
     last_counted,
     window,
 )
+from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import UNITS, ZCDP
@@ -152,6 +153,20 @@ class EmptyMaps:
                 return _heights.__wrapped__(method, self.mechanism, self.area)
         return None
 
+    def heights_of(
+        self, estimate: Callable[[NoisyCounts], Tiles]
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """The same of maps made of their counts in another way; None for a method that has none."""
+        with contextlib.suppress(Exception):
+            made = (
+                estimate(released.counts(group))
+                for released in _sampled(self.mechanism, self.area)
+                for group in range(released.groups)
+            )
+            peaks, totals = np.array([(peak(one, self.area), one.total) for one in made]).T
+            return np.sort(peaks), np.sort(totals)
+        return None
+
     def peaks_following(self, sharpened: Callable[[Tiles], Tiles]) -> FloatArray | None:
         """The peak of each when it follows a prior, rising; None for a method that cannot be simulated."""
         with contextlib.suppress(Exception):
@@ -176,14 +191,19 @@ def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles,
     """Maps of nobody, each with what it was made of and its number in that."""
     from sfumato.heatmap.methods.protocol import outlines_of
 
+    for released in _sampled(mechanism, area):
+        for group, one in enumerate(outlines_of(method, released, mechanism, area)):
+            yield one, released, group
+
+
+def _sampled(mechanism: Any, area: Area) -> Iterator[Any]:
+    """What a mechanism releases of nobody: MAPS maps, some at a time."""
     none = np.zeros(0, dtype=np.int64)
     noise = SimulatedNoise()
     lot = max(1, min(MAPS, LOT >> 2 * area.grid.levels))
     for first in range(0, MAPS, lot):
         count = min(lot, MAPS - first)
-        released = mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
-        for group, one in enumerate(outlines_of(method, released, mechanism, area)):
-            yield one, released, group
+        yield mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
 
 
 class SimulatedNoise:
@@ -234,7 +254,16 @@ def noise_mark(
     One map in twenty of nothing exceeds the mark anywhere. Of a map that knows how sure it is, 95 %
     of what it shows at places that may have under half the average is below it as well.
     """
-    found = None if nothing is None else nothing.heights()
+    return mark_above(tiles, area, posterior, None if nothing is None else nothing.heights())
+
+
+def mark_above(
+    tiles: Tiles,
+    area: Area,
+    posterior: MapPosterior | None,
+    found: tuple[FloatArray, FloatArray] | None,
+) -> NoiseMark | None:
+    """The mark of a map, by the peaks and totals that maps of nobody have."""
     doubtful = None if posterior is None else _doubtful(tiles, area, posterior)
     if found is None:
         return None if doubtful is None else NoiseMark(doubtful)

@@ -36,6 +36,7 @@ from sfumato.heatmap.pipeline.outputs import (
     stated_errors,
     write_maps,
 )
+from sfumato.heatmap.pipeline.pooling import check_pooling, pooled_maps
 from sfumato.heatmap.results import HeatmapRelease, RehearsalResult
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import UNITS, Ledger, Noise
@@ -108,6 +109,8 @@ def rehearse_heatmap(
 
     """
     check_options(options, columns, area)
+    pooling = options.get("pooling", "none")
+    check_pooling(pooling, groups, method)
     if is_private(options):
         raise InvalidParameter(
             "the rows of a rehearsal are public, and so are its bounds: `bounds='private'` does not go with "
@@ -132,6 +135,7 @@ def rehearse_heatmap(
         noise=noise,
         groups=groups,
     )
+    maps = pooled_maps(maps, pooling, warn=warn)
     maps = sharpened_maps(maps, followed, warn=warn)
     errors = {
         one.group: None

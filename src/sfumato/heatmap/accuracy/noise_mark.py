@@ -153,20 +153,6 @@ class EmptyMaps:
                 return _heights.__wrapped__(method, self.mechanism, self.area)
         return None
 
-    def heights_of(
-        self, estimate: Callable[[NoisyCounts], Tiles]
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """The same of maps made of their counts in another way; None for a method that has none."""
-        with contextlib.suppress(Exception):
-            made = (
-                estimate(released.counts(group))
-                for released in _sampled(self.mechanism, self.area)
-                for group in range(released.groups)
-            )
-            peaks, totals = np.array([(peak(one, self.area), one.total) for one in made]).T
-            return np.sort(peaks), np.sort(totals)
-        return None
-
     def peaks_following(self, sharpened: Callable[[Tiles], Tiles]) -> FloatArray | None:
         """The peak of each when it follows a prior, rising; None for a method that cannot be simulated."""
         with contextlib.suppress(Exception):
@@ -178,6 +164,30 @@ class EmptyMaps:
                 found.append(peak(sharpened(one), self.area))
             return np.sort(found)
         return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedEmptyMaps(EmptyMaps):
+    """Maps that are made of counts of nobody in another way than the method's own."""
+
+    estimate: Callable[[NoisyCounts], Tiles]
+
+    def heights(self) -> tuple[FloatArray, FloatArray] | None:
+        """The peak and the total of each, rising; None where none can be made."""
+        with contextlib.suppress(Exception):
+            return _estimated_heights(self)
+        return None
+
+
+@lru_cache(maxsize=8)
+def _estimated_heights(empty: EstimatedEmptyMaps) -> tuple[FloatArray, FloatArray]:
+    made = (
+        empty.estimate(released.counts(group))
+        for released in _sampled(empty.mechanism, empty.area)
+        for group in range(released.groups)
+    )
+    peaks, totals = np.array([(peak(one, empty.area), one.total) for one in made]).T
+    return np.sort(peaks), np.sort(totals)
 
 
 @lru_cache(maxsize=256)
@@ -254,16 +264,7 @@ def noise_mark(
     One map in twenty of nothing exceeds the mark anywhere. Of a map that knows how sure it is, 95 %
     of what it shows at places that may have under half the average is below it as well.
     """
-    return mark_above(tiles, area, posterior, None if nothing is None else nothing.heights())
-
-
-def mark_above(
-    tiles: Tiles,
-    area: Area,
-    posterior: MapPosterior | None,
-    found: tuple[FloatArray, FloatArray] | None,
-) -> NoiseMark | None:
-    """The mark of a map, by the peaks and totals that maps of nobody have."""
+    found = None if nothing is None else nothing.heights()
     doubtful = None if posterior is None else _doubtful(tiles, area, posterior)
     if found is None:
         return None if doubtful is None else NoiseMark(doubtful)

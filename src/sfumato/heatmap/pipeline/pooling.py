@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.accuracy.noise_mark import EmptyMaps, mark_above
+from sfumato.heatmap.accuracy.noise_mark import EmptyMaps, EstimatedEmptyMaps
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs
@@ -163,21 +163,22 @@ def _pooled(maps: tuple[HeatmapRelease, ...]) -> tuple[HeatmapRelease, ...]:
     area = maps[0].area
     counts: list[Any] = [None if one.posterior is None else one.posterior.counts for one in maps]
     posteriors, model = pool_counts(counts, area)
-    nothing = maps[0].nothing or EmptyMaps.of(maps[0])
-    heights = nothing.heights_of(
-        lambda one: mean_tiles(model.posterior(one), area, one.finest + OUTLINE)
+    alone = maps[0].nothing or EmptyMaps.of(maps[0])
+    nothing = EstimatedEmptyMaps(
+        alone.method,
+        alone.mechanism,
+        area,
+        lambda one: mean_tiles(model.posterior(one), area, one.finest + OUTLINE),
     )
-    found = []
-    for one, posterior in zip(maps, posteriors, strict=True):
-        tiles = mean_tiles(posterior, area)
-        found.append(
-            replace(
-                one,
-                tiles=tiles,
-                posterior=posterior,
-                known_error=None,
-                known_marks=None,
-                known_noise=mark_above(tiles, area, posterior, heights),
-            )
+    return tuple(
+        replace(
+            one,
+            tiles=mean_tiles(posterior, area),
+            posterior=posterior,
+            nothing=nothing,
+            known_error=None,
+            known_marks=None,
+            known_noise=None,
         )
-    return tuple(found)
+        for one, posterior in zip(maps, posteriors, strict=True)
+    )

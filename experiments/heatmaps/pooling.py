@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
-from experiments.heatmaps.calibration import UNIT, check
+from experiments.heatmaps.calibration import check
 from experiments.heatmaps.protocol import Options, generator, options
 
 from sfumato.heatmap import HeatmapRelease, compare, pool_maps, price, release_sums, smooth
@@ -29,18 +29,21 @@ from sfumato.heatmap.benchmark import known_noise
 from sfumato.heatmap.inference import CountsPosterior, common_counts
 from sfumato.privacy import REHEARSAL, UNITS, Ledger
 from sfumato.records import CellSums, guard_sums
+from sfumato.spaces import Area, Grid
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-EPSILONS = (0.5, 1.0, 4.0)
+# A cell of 64 a side is narrower than the blur; distances are solved there anyway.
+UNIT = Area(Grid(6), (0.0, 0.0, 1.0, 1.0), "plane")
+EPSILONS = (1.0, 0.5, 4.0)
 TRIALS = 2
 PEOPLE, HOURS, IMAGES, VISITS = 537, 24, 15, 9
 BLUR = 0.02
 BOX = (-74.03, 40.68, -73.90, 40.81)
 WAYS = ("alone", "partial", "full")
-# Of so many maps of a release the bands are looked at, at epsilon 1 and in the first trial.
-LOOKED_AT = 6
+# Every third map of a release is judged, and odd ones; of every sixth, at epsilon 1, its bands too.
+JUDGED, LOOKED_AT = 3, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +205,9 @@ def judged(
     pooled = pool_maps(alone)
     common = fully_pooled(alone)
     rows, held = [], []
-    looked = set(range(0, scene.frames, max(1, scene.frames // LOOKED_AT))) | set(scene.odd)
     for frame, truth in enumerate(truths(scene.sums())):
-        if truth is None:
+        odd = frame in scene.odd
+        if truth is None or (frame % JUDGED and not odd):
             continue
         seen = smooth(truth, BLUR)
         ways = {
@@ -212,7 +215,7 @@ def judged(
             "partial": pooled.maps[frame].image(sigma=BLUR),
             "full": smooth(common, BLUR),
         }
-        odd, strength = frame in scene.odd, pooled.pooled[frame].strength
+        strength = pooled.pooled[frame].strength
         for way, picture in ways.items():
             found = compare(seen, picture, UNIT)
             rows.append(
@@ -221,7 +224,7 @@ def judged(
                     found.similarity, found.pearson, found.emd, strength,
                 )
             )  # fmt: skip
-        if bands and frame in looked:
+        if bands and (odd or frame % LOOKED_AT == 0):
             for way, one in (("alone", alone[frame]), ("partial", pooled.maps[frame])):
                 held.append(_held(scene, frame, way, one, truth, odd=odd))
     return rows, held

@@ -3,11 +3,11 @@
 python -m experiments.heatmaps.pooling [--quick] [--out DIR] [--data DIR]
 
 Maps of one release, each by itself, partially pooled, and fully pooled (one common map for all), held
-against the truth through the usual blur: made-up towns of 24 hours and 537 people, alike, or with a
-crowd elsewhere in the last hour; check-ins of 537 people in New York by hour of the day; and 15
-pictures that 47 people looked at, which have nothing in common. The two of real people are left out
-where their files are not there. Of some maps also: how often the 90 % band, the marks and the stated
-errors hold. Writes pooling.csv, pooling_bands.csv and pooling.md.
+against the truth through the usual blur: made-up towns of 24 hours and 537 people, alike, or with all
+or a third of the last hour in a corner where nobody is otherwise; check-ins of 537 people in New York
+by hour of the day; and 15 pictures that 47 people looked at, which have nothing in common. The two of
+real people are left out where their files are not there. Of some maps also: how often the 90 % band,
+the marks and the stated errors hold. Writes pooling.csv, pooling_bands.csv and pooling.md.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ class Row:
     pearson: float
     emd: float
     strength: float
+    in_corner: float
+    truly_in_corner: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,8 @@ class Held:
     similarity_held: bool
 
 
-def town(trial: int, *, odd: bool) -> Scene:
-    """Twelve places that hours visit in nearly the same parts; in the last hour all may be elsewhere."""
+def town(trial: int, *, elsewhere: float) -> Scene:
+    """Twelve places that hours visit in nearly the same parts; in the last hour some may be elsewhere."""
     rng = generator("pooled town", trial)
     middle, part = rng.uniform(0.15, 0.85, (12, 2)), rng.dirichlet(np.ones(12))
     wide = rng.uniform(0.01, 0.05, 12)
@@ -111,11 +113,11 @@ def town(trial: int, *, odd: bool) -> Scene:
     parts = rng.dirichlet(50 * part, HOURS)
     at = (rng.random(rows)[:, None] > np.cumsum(parts, axis=1)[frame]).sum(axis=1).clip(0, 11)
     where = middle[at] + rng.normal(size=(rows, 2)) * wide[at, None]
-    if odd:
-        last = frame == HOURS - 1
-        where[last] = [0.9, 0.1] + rng.normal(size=(int(last.sum()), 2)) * 0.03
+    gone = (frame == HOURS - 1) & (rng.random(rows) < elsewhere)
+    where[gone] = [0.9, 0.1] + rng.normal(size=(int(gone.sum()), 2)) * 0.03
     where = np.clip(where, 0, 0.9999)
-    name = "town, a crowd elsewhere at the last hour" if odd else "town, hours alike"
+    odd = elsewhere > 0
+    name = f"town, {elsewhere:.0%} of the last hour elsewhere" if odd else "town, hours alike"
     return Scene(name, user, where[:, 0], where[:, 1], frame, HOURS, (HOURS - 1,) if odd else ())
 
 
@@ -148,13 +150,14 @@ def gaze(file: Path, trial: int) -> Scene:
 def scenes(chosen: Options) -> list[Callable[[int], Scene]]:
     """What is simulated; real people where their files are there."""
     found: list[Callable[[int], Scene]] = [
-        lambda trial: town(trial, odd=False),
-        lambda trial: town(trial, odd=True),
+        lambda trial: town(trial, elsewhere=0.0),
+        lambda trial: town(trial, elsewhere=1.0),
+        lambda trial: town(trial, elsewhere=1 / 3),
     ]
     places = chosen.data / "foursquare_nyc_u1083_checkins.parquet"
     fixations = chosen.data / "gaze_scene_fixations.parquet"
     if chosen.quick:
-        return found[1:]
+        return found[1:2]
     if places.is_file():
         found.append(lambda trial: check_ins(places, trial))
     if fixations.is_file():
@@ -222,12 +225,19 @@ def judged(
                 Row(
                     scene.name, epsilon, trial, frame, odd, way,
                     found.similarity, found.pearson, found.emd, strength,
+                    in_corner(picture), in_corner(seen),
                 )
             )  # fmt: skip
         if bands and (odd or frame % LOOKED_AT == 0):
             for way, one in (("alone", alone[frame]), ("partial", pooled.maps[frame])):
                 held.append(_held(scene, frame, way, one, truth, odd=odd))
     return rows, held
+
+
+def in_corner(picture: FloatArray) -> float:
+    """The share of a map where the last hour of a town may be: its south-eastern fifths."""
+    side = len(picture)
+    return float(picture[: side // 5, side - side // 5 :].sum())
 
 
 def _held(
@@ -268,6 +278,21 @@ def table(rows: Sequence[Row]) -> str:
             " | ".join([f"| {name}", f"{epsilon:g}", *told, f"{change:+.2f}", f"{strength:.2f}"])
             + " |"
         )
+    return "\n".join(lines) + "\n"
+
+
+def corner_table(rows: Sequence[Row]) -> str:
+    """The share of an odd hour in the corner where only that hour is, each way."""
+    lines = [
+        "| maps | epsilon | truly in the corner | alone | partial | full |",
+        "|---|---|---|---|---|---|",
+    ]
+    some = [row for row in rows if row.odd]
+    for scene, epsilon in dict.fromkeys((row.scene, row.epsilon) for row in some):
+        mine = [row for row in some if (row.scene, row.epsilon) == (scene, epsilon)]
+        told = [f"{np.mean([row.in_corner for row in mine if row.way == way]):.0%}" for way in WAYS]
+        truth = f"{np.mean([row.truly_in_corner for row in mine]):.0%}"
+        lines.append(" | ".join([f"| {scene}", f"{epsilon:g}", truth, *told]) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -320,7 +345,7 @@ def main(argv: list[str] | None = None) -> None:
         held += bands
         # What is there so far: a run takes a quarter of an hour.
         write(chosen.out / "pooling.csv", rows)
-        text = table(rows) + (f"\n{band_table(held)}" if held else "")
+        text = f"{table(rows)}\n{corner_table(rows)}" + (f"\n{band_table(held)}" if held else "")
         (chosen.out / "pooling.md").write_text(text, encoding="utf-8")
     if held:
         write(chosen.out / "pooling_bands.csv", held)

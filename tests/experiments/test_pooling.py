@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from experiments.heatmaps.pooling import HOURS, PEOPLE, Held, Row, band_table, table, town, truths
 
-ROW = Row("town", 1.0, 0, 0, False, "alone", 0.4, 0.5, 0.1, 0.9)
+ROW = Row("town", 1.0, 0, 0, False, "alone", 0.4, 0.5, 0.1, 0.9, 0.0, 0.0)
 HELD = Held("town", 0, False, "partial", 0.9, 1.0, 2, 1, True, False)
 
 
 @pytest.mark.unit
 def test_a_town_has_a_crowd_elsewhere_in_its_last_hour_alone() -> None:
-    scene = town(0, odd=True)
+    scene = town(0, elsewhere=1.0)
     last = scene.frame == HOURS - 1
     assert np.all((scene.x[last] > 0.7) & (scene.y[last] < 0.3))
     sums = scene.sums()

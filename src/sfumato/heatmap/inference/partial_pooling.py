@@ -1,6 +1,6 @@
 """Partial pooling of maps of one release: each follows what all have in common as far as its counts say.
 
-A hierarchical model, fitted by empirical Bayes to released counts and to nothing else: it is
+A hierarchical model [gelman13, ch. 5], fitted by empirical Bayes to released counts and to nothing else: it is
 post-processing, and costs nothing. The common map of a map is made of the counts of all *others*, so
 that no count speaks twice. A map's splits are centered between its own surroundings and the common
 map, at one of STRENGTHS. Which strength, and how closely shares keep to their centers, is as likely

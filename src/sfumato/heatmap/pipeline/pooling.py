@@ -20,15 +20,13 @@ from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, tell_of_troubl
 from sfumato.heatmap.pipeline.saved_maps import Map, opened, when
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.heatmap.results import PooledMap, PoolResult
-from sfumato.records import Periods
+from sfumato.records import Groups
 
 # So many levels below the counted cells a mean is smooth: maps of nobody are as high with fewer.
 OUTLINE = 3
 
 
-def check_pooling(
-    kind: PoolingKind, groups: Sequence[str] | Periods | None, method: Method
-) -> None:
+def check_pooling(kind: PoolingKind, groups: Groups, method: Method) -> None:
     """Refuse pooling that cannot be: of one map, or of maps whose method does not release all it counts."""
     if kind not in ("none", "partial"):
         raise InvalidParameter(f"`pooling` is none or partial, got {kind!r}; nothing was charged")

@@ -113,11 +113,16 @@ def town(trial: int, *, elsewhere: float) -> Scene:
     parts = rng.dirichlet(50 * part, HOURS)
     at = (rng.random(rows)[:, None] > np.cumsum(parts, axis=1)[frame]).sum(axis=1).clip(0, 11)
     where = middle[at] + rng.normal(size=(rows, 2)) * wide[at, None]
-    gone = (frame == HOURS - 1) & (rng.random(rows) < elsewhere)
-    where[gone] = [0.9, 0.1] + rng.normal(size=(int(gone.sum()), 2)) * 0.03
+    name = "town, hours alike"
+    if elsewhere:
+        last = np.flatnonzero(frame == HOURS - 1)
+        corner = [0.9, 0.1] + rng.normal(size=(last.size, 2)) * 0.03
+        gone = rng.random(last.size) < elsewhere
+        where[last[gone]] = corner[gone]
+        crowd = "a crowd" if elsewhere == 1 else f"{elsewhere:.0%}"
+        name = f"town, {crowd} elsewhere at the last hour"
     where = np.clip(where, 0, 0.9999)
     odd = elsewhere > 0
-    name = f"town, {elsewhere:.0%} of the last hour elsewhere" if odd else "town, hours alike"
     return Scene(name, user, where[:, 0], where[:, 1], frame, HOURS, (HOURS - 1,) if odd else ())
 
 

@@ -1,4 +1,7 @@
-"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them.
+
+Long because it is the one value that every verb returns or takes.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 The prior is the cascade of `cascade.py`; the likelihood is that of Laplace noise, exactly. Cells
 form a tree of halves, so that likelihoods are passed up it and masses come down it, one variable at
 a time: no sampling chain has to mix, and no noise is taken for Gaussian.
+
+Long because a tree, its fit and its draws are of one shape.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ class _Centered(CountsPosterior):
     def _centers(self, level: int) -> list[FloatArray]:
         while len(self._around) < level:
             at = len(self._around)
-            self._around.append(self.center_rule(self.means(at), at))
+            self._around.append(self._rule(self.means(at), at))
         return self._around[:level]
 
 

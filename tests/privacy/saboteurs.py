@@ -16,7 +16,7 @@ def any_map_for_a_user_day() -> None:
     from sfumato.privacy.accounting import Clock
     from sfumato.privacy.accounting.units import period_of
 
-    def any_mass(unit: str, _: Any) -> Any:
+    def any_mass(unit: str, *_: Any) -> Any:
         return 1, None if period_of(unit) is None else Clock("t")
 
     import_module("sfumato.records.aggregate").bounded_for = any_mass  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from sfumato.privacy import ZCDP, Ledger
 from sfumato.sensing import Columns, describe_site, heat_line, open_ledger
 from sfumato.sensing.clocks import scattered
 from sfumato.sensing.pipeline import Windows, payer, release_readings
+from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
 from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
@@ -275,3 +276,22 @@ def test_readings_saved_before_there_were_levels_open() -> None:
     found = read_readings("old.json")
     assert found.site == HALL
     assert found.to_json() == Readings(HALL, made.readings.snapshots).to_json()
+
+
+def test_a_request_keeps_how_its_table_is_read() -> None:
+    windows = Windows("w", ZCDP(2), since="2004-02-28")
+    form = TableForm(Columns(time="step"), "1m", None)
+    asked = ReadingsRequest(
+        "r.csv", HALL, None, windows, None, 2, "analytic", None, None, True, "", 3, (), form
+    )
+    request = asked.request
+    told = json.loads(json.dumps(request.asked))
+    again = ReadingsRequest.from_json(told, {"outputs": []})
+    assert again.form == form
+    assert again.windows is not None
+    assert again.windows.since == "2004-02-28"
+    # As a version before wrote it: without a form, and windows that say no more than they did.
+    del told["form"], told["windows"]["since"]
+    older = ReadingsRequest.from_json(told, {"outputs": []})
+    assert older.form == TableForm()
+    assert "form" not in older.request.asked

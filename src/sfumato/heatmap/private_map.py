@@ -1,4 +1,7 @@
-"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them.
+
+Long because it is the one value that every verb returns or takes.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspot
 from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.partial_pooling import PooledPosterior
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
@@ -126,9 +130,19 @@ class HeatmapRelease:
             sentence += (
                 f"; rows are counted, at most {self.measure.scale:,} of each {self.guarantee.unit}"
             )
+        if self.pooled_maps > 1:
+            sentence += (
+                f"; partly pooled over {self.pooled_maps} maps at no cost: one unlike the others may be "
+                "drawn towards them, and its stated errors suppose that it is like them"
+            )
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def pooled_maps(self) -> int:
+        """How many maps share strength, this one among them; 1 for a map by itself."""
+        return 1 if self.posterior is None else getattr(self.posterior, "pooled_maps", 1)
 
     @property
     def map_epsilon(self) -> float:
@@ -397,4 +411,5 @@ class HeatmapRelease:
             "noise": self.noise.to_json(),
             "mean_is_map": known is not None and known.mean_is_map,
             "counts": None if known is None or known.counts is None else known.counts.to_json(),
+            "pooling": known.pooling.to_json() if isinstance(known, PooledPosterior) else None,
         }

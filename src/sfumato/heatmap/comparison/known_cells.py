@@ -31,6 +31,7 @@ SmallFloats = npt.NDArray[np.float32]
 DRAWS = 999
 # Draws of a posterior know what noise does and guess what maps look like: they are taken so much
 # wider. Of 30 pairs of pyramids of one table none showed anything then, and one did without.
+# Nor did any of 21 fresh pairs (experiments/heatmaps/unchanged_pairs.py).
 SPARE = 1.5
 # A total must be so many deviations above 0 for shares of it to be known at all.
 SOMEBODY = 3.0

@@ -19,6 +19,8 @@ from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.partial_pooling import PooledPosterior, Pooling
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
@@ -192,7 +194,7 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
     return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
 
 
-def _posterior(data: Any, area: Area) -> CountsPosterior | None:
+def _posterior(data: Any, area: Area) -> MapPosterior | None:
     """What the counts of a saved map say; nothing for methods, and files, that have none."""
     counts = data.get("counts")
     if counts is None:
@@ -200,6 +202,9 @@ def _posterior(data: Any, area: Area) -> CountsPosterior | None:
     # Files of before the key was there: zoom alone showed the mean of its posterior.
     mean_is_map = data.get("mean_is_map", data["method"] == "zoom")
     found = NoisyCounts.from_json(counts)
+    # Maps from before they could be pooled say nothing of it.
+    if data.get("pooling") is not None:
+        return PooledPosterior(found, Pooling.from_json(data["pooling"]), area)
     return CountsPosterior(found, mean_is_map=bool(mean_is_map), area=area)
 
 

@@ -161,7 +161,7 @@ def hexagon_columns(
     """Index, share, users (or rows) of hexagons with mass, and a 90 % interval for methods that can say so.
 
     An interval is that of one hexagon by itself, from maps that could have led to what was
-    released; mass is taken to be even below the cells of these maps.
+    released; a cell of these maps that its border cuts may lie on either side.
     """
     names, parts, raster = _parts_of(release, level, resolution=resolution)
     measure, shares = release.measure, raster.ravel() @ parts

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.files import write_file
 
 What = Literal["device", "rotated", "retired", "unsealed"]
 GENERATION = re.compile(r"~([2-9]|[1-9][0-9]+)$")  # how the later keys of a device are called
@@ -82,7 +83,7 @@ class KeyLog:
     """The log beside the file of a master key."""
 
     def __init__(self, key: str | Path) -> None:
-        self.path = Path(f"{key}.log")
+        self.key, self.path = Path(key), Path(f"{key}.log")
 
     def events(self) -> tuple[KeyEvent, ...]:
         """All events, oldest first; none where there is no log yet."""
@@ -92,10 +93,8 @@ class KeyLog:
             return ()
         except (OSError, UnicodeDecodeError):
             raise InvalidInput(f"cannot read {self.path}; nothing was done") from None
-        # A line that was cut short by a crash has no end; what it was about had not happened yet.
-        whole = text[: text.rfind("\n") + 1].splitlines()
         try:
-            return tuple(KeyEvent.from_json(json.loads(line)) for line in whole)
+            return tuple(KeyEvent.from_json(json.loads(line)) for line in text.splitlines())
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InvalidInput(f"{self.path} is not a log of a key; nothing was done") from None
 
@@ -127,14 +126,14 @@ class KeyLog:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The log to this process alone."""
+        """The log to this process alone, by a lock on the key that it is of."""
         import fcntl
 
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            handle = os.open(self.key, os.O_RDONLY)
         except OSError as problem:
             raise InvalidInput(
-                f"cannot write {self.path}: {problem.strerror}; nothing was done"
+                f"cannot read {self.key}: {problem.strerror}; nothing was done"
             ) from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -145,21 +144,10 @@ class KeyLog:
     def add(self, *events: KeyEvent) -> None:
         """Write events down, on the disk before this returns; with `held`."""
         now, by = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", _user()
-        lines = "".join(
-            json.dumps({**one.to_json(), "time": now, "by": by}) + "\n" for one in events
-        )
-        try:
-            with self.path.open("r+b") as file:
-                text = file.read()
-                file.seek(text.rfind(b"\n") + 1)
-                file.truncate()
-                file.write(lines.encode())
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as problem:
-            raise InvalidInput(
-                f"cannot write {self.path}: {problem.strerror}; nothing was done"
-            ) from None
+        told = [*(one.to_json() for one in self.events())]
+        told += [{**one.to_json(), "time": now, "by": by} for one in events]
+        text = "".join(json.dumps(one) + "\n" for one in told)
+        write_file(self.path, text, overwrite=True, private=True, lost="nothing was done")
 
 
 def next_generation(name: str) -> str:

@@ -303,19 +303,14 @@ class HeatmapRelease:
         return self.uncertainty(level, sigma=sigma, coverage=coverage).band
 
     def marks(self, *, sigma: float = SIGMA) -> tuple[Mark, ...]:
-        """The places that have over twice the map's average, all of them at once with chance 95 %.
-
-        A saved map says what it said then.
-        """
-        if self.known_marks is not None and sigma == SIGMA:
-            return self.known_marks
-        return self.uncertainty(sigma=sigma).marks
+        """The places that have over twice the map's average, all of them at once with chance 95 %."""
+        told = self.known_marks if sigma == SIGMA else None
+        return self.uncertainty(sigma=sigma).marks if told is None else told
 
     def untested(self) -> tuple[tuple[float, float], ...]:
-        """The x and y of further peaks, too near a mark or a tested place to be tested themselves."""
-        if self.known_untested is not None or self.posterior is None:
-            return self.known_untested or ()
-        return self.uncertainty().untested
+        """The x and y of further peaks, too near others to be tested; a saved map says what it said then."""
+        told = () if self.posterior is None else self.known_untested
+        return self.uncertainty().untested if told is None else told
 
     def error(self) -> MapError:
         """How far off the map is: what to expect, with 90 % intervals, and what is certain.

@@ -30,6 +30,7 @@ from sfumato.heatmap.pipeline.options import (
 )
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.plan import expected_maps
+from sfumato.heatmap.pipeline.pooling import check_pooling
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
@@ -213,6 +214,7 @@ def plan_release(
         public=public,
         **options,
     )
+    check_pooling(options.get("pooling", "none"), groups, method)
     whole = exact(epsilon, name="epsilon")
     private = is_private(options)
     targets = plan_outputs(
@@ -250,6 +252,7 @@ def plan_release(
         None if written.outline is None else str(written.outline),
         written.legend,
         written.every_cell,
+        options.get("pooling", "none"),
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
+import importlib.metadata
 import os
 import sys
 
@@ -21,8 +23,15 @@ os.environ.update(
 
 import numpy as np
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 from tests.seeded import seed_system
+from typer.main import get_command
+
+# A process builds the tree of commands once, and looks once at what is installed; a test that calls several
+# commands in its own process did both for each: a fifth of a second, longer than most commands take.
+vars(typer.testing)["_get_command"] = functools.cache(get_command)
+vars(importlib.metadata)["entry_points"] = functools.cache(importlib.metadata.entry_points)
 
 EPOCH = os.environ.get("SFUMATO_TEST_EPOCH", "1")
 

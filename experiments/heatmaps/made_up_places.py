@@ -85,7 +85,7 @@ def _settlements(visits: IntArray, rng: np.random.Generator) -> FloatArray:
     points = middle[at] + rng.normal(size=(count, 2)) * wide[at, None]
     lone = rng.random(count) < rng.uniform(0, 0.2)
     points[lone] = rng.random((int(lone.sum()), 2))
-    return points
+    return np.asarray(points)
 
 
 def _blocks(visits: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -118,7 +118,11 @@ def _spots(visits: IntArray, rng: np.random.Generator) -> FloatArray:
 def _even(visits: IntArray, rng: np.random.Generator) -> FloatArray:
     """A slope from one corner to the other, or no slope."""
     count = int(visits.sum())
-    return np.stack([rng.beta(*rng.uniform(0.8, 1.6, 2), count) for _ in range(2)], axis=1)
+    points = np.empty((count, 2))
+    for axis in range(2):
+        ends = rng.uniform(0.8, 1.6, 2).tolist()
+        points[:, axis] = rng.beta(ends[0], ends[1], count)
+    return points
 
 
 def _walk(visits: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -46,7 +46,7 @@ OTHERS = """
     install_completion json k key kind labels largest_part last layout ledger legend length levels
     line list_only maps mass masses matrix method methods metric mixed model most mouth_to_mouth n
     name neighbors nodes normalize note on once operator operator_option out outer outline outputs
-    over paid_only pair pairs period places plane plot
+    over paid_only pair pairs period places plane plot pooling
     proximity quick
     quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time

@@ -23,6 +23,7 @@ from sfumato.heatmap import (
     map_timelapse,
     map_totals,
     plan_release,
+    pool_maps,
     read_heatmap,
     rehearse_heatmap,
     release_heatmap,
@@ -34,6 +35,7 @@ from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
     PlannedRelease,
+    PoolResult,
     RehearsalResult,
     ReleaseResult,
     TotalsResult,
@@ -132,15 +134,19 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"groups": Values("seen", ("a", "b"), mass_per_value=True)},
     ),
     "two columns": (
-        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "weekday",
+        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "day",
          "--from", "2026-01-05", "--to", "2026-01-07", "--method", "laplace"],
         {
             "groups": Pairs(
                 Values("seen", ("a", "b")),
-                Periods("time", "weekday", datetime(2026, 1, 5), datetime(2026, 1, 7)),
+                Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 7)),
             ),
             "method": "laplace",
         },
+    ),
+    "pooled": (
+        ["--by", "seen", "--values", "a,b", "--pooling", "partial"],
+        {"by": "seen", "groups": ("a", "b"), "pooling": "partial"},
     ),
     "private bounds": (
         ["--bounds", "private", "--outer", "11,43.5,11.5,44"],
@@ -365,3 +371,38 @@ def test_a_timelapse_is_the_same_from_command_call_and_release() -> None:
         len({Path(f"{name}.html").read_bytes() for name in ("release", "command", "call", "maps")})
         == 1
     )
+
+
+def test_saved_maps_are_pooled_alike_by_command_call_and_release() -> None:
+    named: dict[str, Any] = {
+        "user": "user",
+        "bounds": BOX,
+        "levels": 4,
+        "groups": Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 8)),
+        "epsilon": 1,
+    }
+    one = ledger("one.ledger")
+    alone = call(release_heatmap, "rows.parquet", ledger=one, outputs="day-{by}.json", **named)
+    files = sorted(map(str, Path().glob("day-*.json")))
+    told = command("pool", *files, "--out", "command-{by}.json", "--out", "command.html")
+    result = pool_maps(reversed(files), ["call-{by}.json", "call.html"])
+    assert timeless(result.to_json()) == timeless(told)
+    assert PoolResult.from_json(told) == PoolResult.from_json(
+        result.to_json() | {"written": told["written"]}
+    )
+    assert Path("command.html").read_bytes() == Path("call.html").read_bytes()
+    assert b"partly pooled over 3 maps" in Path("call.html").read_bytes()
+    # Nothing was charged, and pooled with the release itself they are the same maps.
+    assert len(Ledger(one).statement().entries) == 1
+    at_once = call(
+        release_heatmap,
+        "rows.parquet",
+        ledger=ledger("two.ledger"),
+        outputs="once-{by}.json",
+        pooling="partial",
+        **named,
+    )
+    for group in (one.group for one in alone.maps):
+        assert saved(f"command-{group}.json") == saved(f"call-{group}.json")
+        assert saved(f"call-{group}.json") == saved(f"once-{group}.json")
+    assert at_once.statement == result.statement

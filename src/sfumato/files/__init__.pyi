@@ -20,7 +20,7 @@ from .geojson import (
     polygons_of,
     read_bytes,
 )
-from .json_codec import decoding, parse_json, read_json, write_json
+from .json_codec import decoding, indented, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
 from .outputs import check_outputs, holds, write_outputs
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
@@ -44,6 +44,7 @@ __all__ = [
     "features_of",
     "has_column",
     "holds",
+    "indented",
     "named_system",
     "number_edges",
     "number_of",

@@ -73,7 +73,9 @@ def round_words(one: RecoveredRound, site: Site) -> str:
     told = () if one.recovery is None else told_places(one.recovery)
     if not told:
         return NOTHING[one.status]
-    words = [_place_words(spot, site) for spot in told[:MAX_PLACES]]
+    # Bands in their order, the surest first; then the largest masses.
+    ranked = sorted(told, key=lambda spot: -spot.mass if spot.radius is None else -float("inf"))
+    words = [_place_words(spot, site) for spot in ranked[:MAX_PLACES]]
     rest = len(told) - len(words)
     return "; ".join([*words, *([f"and {many(rest, 'more place')}"] if rest else [])])
 

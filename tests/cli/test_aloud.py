@@ -38,7 +38,7 @@ ANOTHER_THING = {
 LATER = {"beside", "baseline", "reference"}
 """Not in the changelog's list, which is of the version before them."""
 OTHERS = """
-    ambient offsets origin passphrase passphrase_file replaced round_time sensor value
+    ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
     coverage crs curves data delimiter details device diffusion_time dry_run edges end engine entry

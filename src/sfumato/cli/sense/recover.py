@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
-from sfumato.cli.endings import FAILED
+from sfumato.cli.endings import FAILED, UNRELIABLE
 from sfumato.cli.sense.options import Overwrite
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file
@@ -115,7 +115,8 @@ def recover(
 
     Costs nothing: readings with noise may be worked on as one likes. R, the least mass that
     explains the readings within their noise, is always computed with a proof, which `sense check`
-    checks again; the answer of another --estimator stands beside it, and has no proof.
+    checks again; the answer of another --estimator stands beside it, and has no proof. Exit 9 where
+    the readings contradict what was found: the verdict, said first, is not to rely on it.
     """
     from sfumato.sensing.pipeline import recover_sources, true_sources
     from sfumato.sensing.render import recovery_lines
@@ -151,6 +152,8 @@ def recover(
         picture = draw_recovery(result, sources=truth, layout=layout)
         write_file(plot, picture, overwrite=overwrite)
     show(result.summary(), recovery_lines(result), json=json)
+    if not result.verdict.reliable:
+        raise typer.Exit(UNRELIABLE)
 
 
 def _radius(text: str) -> float | Literal["papers"] | None:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from sfumato.sensing.results.track import TrackResult
     from sfumato.sensing.results.whisper import WhisperResult
 
-REMARKS = {
-    "optimal": "",
-    "zero": "nothing can be told from the noise",
-    "infeasible": "no answer: the readings do not fit the site",
+BANNERS = {
+    "rely": "",
+    "care": "",
+    "nothing": "nothing can be told from the noise",
+    "misfit": "do not rely on this: the readings do not fit",
 }
 UNFITTED = "with the fitted field there is no answer: this is R of the readings as released"
 
@@ -63,13 +64,13 @@ def draw_recovery(
     seen = found if result.fitted is None or unfitted else result.fitted
     space = seen.operator.space
     beside = None if only_r(result) else answer
-    status = "" if answer is not None else REMARKS[seen.status]
+    banner = BANNERS[result.verdict.kind]
     common: dict[str, Any] = {
         "sources": sources,
         "readings": seen.readings,
         "caption": _caption(result),
         "rehearsal": result.rehearsal,
-        "remark": UNFITTED if unfitted else status,
+        "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
     }
     if isinstance(space, Line):
@@ -98,7 +99,14 @@ def draw_recovery(
             names=None if result.site.cells is None else result.site.cells,
             **common,
         )
-    return draw_plane_recovery(space, found.estimate, **common)
+    names = seen.operator.sensors.names
+    suspected = {one.sensor for one in result.diagnostics.suspects}
+    return draw_plane_recovery(
+        space,
+        found.estimate,
+        suspects=[i for i, name in enumerate(names) if name in suspected],
+        **common,
+    )
 
 
 def _labels(result: RecoveryResult, graph: Graph) -> IntArray | None:
@@ -118,7 +126,9 @@ def _positions(
 
 def _caption(result: RecoveryResult) -> str:
     when = f", {result.time}" if result.time else ""
-    text = f"{result.site.name}{when}: {result.statement}"
+    verdict = result.verdict
+    said = "; and ".join([verdict.message, *verdict.reasons])
+    text = f"{result.site.name}{when}: {result.statement}\nVerdict: {said}."
     answer, field = result.answer, result.diagnostics.field
     if answer is None or only_r(result):
         return text
@@ -127,8 +137,6 @@ def _caption(result: RecoveryResult) -> str:
         told += "; each band is a statement of its own, that all hold together is less likely"
     if field is not None:
         told += f"; it rests on a fitted field: {'; '.join(field.messages) or 'nothing had to be changed'}"
-    if answer.beliefs is not None and not answer.beliefs.mixed:
-        told += "; ITS DRAWS DID NOT MIX, take it as a guess"
     return f"{text}{told}."
 
 

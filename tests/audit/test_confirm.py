@@ -19,7 +19,7 @@ from sfumato._types import FloatArray
 from sfumato.audit.assertion import assert_private
 from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
 from sfumato.audit.replay import enough_runs, replay
-from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.confirm import ALIKE, Confirmation, in_blocks, in_order
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.verdict import Verdict

@@ -58,6 +58,58 @@ def test_a_refusal_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None
     assert not HEAVY & modules
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "heatmap rehearse none.parquet --by city --method abacus --levels 3 --bounds 1,2",
+            ["--epsilon, --out must be given", "--by needs", "abacus", "--public", "--user", "no file none"],
+        ),
+        (
+            "heatmap compare a.json b.json --coverage 2 --out x.tif --out no/c.png",
+            ["end in one of", "folder of no/c.png", "coverage must lie", "no file at a.json", "no file at b"],
+        ),
+        (
+            "heatmap plan --epsilon no --levels 3 --bounds 1,2 --want best --out p.txt --rows 4",
+            ["plans end in", "four numbers", "for levels 6 to 10", "--rows-per-user", "what is wanted"],
+        ),
+        (
+            "sense release none.csv --epsilon no --out r.txt --out no/r.json",
+            ["--site must be given", "as .csv or .json, got r.txt", "folder of no/r.json", "no file at none"],
+        ),
+        (
+            "sense recover none.json --radius far --out r.txt --plot p.jpg",
+            ["got r.txt", "written as .png, got p.jpg", "--radius is a number", "no file at none.json"],
+        ),
+        (
+            "audit run none:none --budget much --confidence 2 --out v.txt --report r.txt",
+            ["--claim must be given", "as .html, got r.txt", "as .json, got v.txt", "budget", "confidence"],
+        ),
+        (
+            "graph blocks none.csv --k many --columns a --plot p.jpg --once key --ledger n.ledger",
+            ["written as .png", "--once is for", "both --epsilon", "--k must", "--columns", "no file at none"],
+        ),
+        ("graph distance a.json b.json --k no --columns a", ["--k must", "--columns", "no file at a.json"]),
+        ("graph limits g.json --plot p.jpg --columns a", ["as .png", "--columns must", "no file at g.json"]),
+    ],
+)  # fmt: skip
+def test_every_command_tells_all_mistakes_at_once_and_loads_nothing_heavy(
+    words: str, told: list[str], tmp_path: Path
+) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED, *words.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in (2, 4), run.stderr
+    assert " mistakes: " in run.stderr
+    for one in told:
+        assert one in run.stderr, (one, run.stderr)
+    assert not (HEAVY & set(json.loads(run.stdout.splitlines()[-1]))), run.stdout
+
+
 def test_what_is_missing_is_told_together_with_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

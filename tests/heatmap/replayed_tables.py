@@ -16,8 +16,8 @@ from tests.replay import Run, record, violations
 from sfumato.heatmap import release_heatmap, release_sums
 from sfumato.heatmap.methods import find_area
 from sfumato.heatmap.methods.baselines import FlatMethod
-from sfumato.privacy import Ledger, PureDP
-from sfumato.records import Columns, Periods, open_table, sum_cells
+from sfumato.privacy import UNITS, Ledger, PureDP
+from sfumato.records import Columns, Groups, Pairs, Periods, Values, open_table, sum_cells
 from sfumato.spaces import area_of_plane
 
 AREA = area_of_plane((-1.0, -1.0, 3.0, 3.0), 2)
@@ -26,6 +26,9 @@ DAYS = Periods("t", "day", datetime(2026, 3, 28), datetime(2026, 3, 31), time_zo
 EVERY_DAY = replace(DAYS, mass_per_period=True)
 WEEKDAYS = replace(DAYS, unit="weekday")
 EVERY_HOUR = replace(EVERY_DAY, unit="hour-of-day")
+IMAGES = Values("image", GROUPS)
+EVERY_IMAGE = replace(IMAGES, mass_per_value=True)
+WORDS = Values("comment", ('a "quote"', "é", "two\nlines"))
 # How rows are counted: what a user may ask for.
 SHAPES: dict[str, Columns] = {
     "plain": Columns("user", "x", "y"),
@@ -37,13 +40,23 @@ SHAPES: dict[str, Columns] = {
     "mass in every hour of the day": Columns("user", "x", "y", by="t"),
     "private bounds": Columns("user", "x", "y"),
     "rows": Columns("user", "x", "y", rows_per_user=2),
+    "mass in every image": Columns("user", "x", "y", by="image"),
+    "images by weekday": Columns("user", "x", "y", by=("image", "t")),
+    "images of every day": Columns("user", "x", "y", by=("t", "image")),
+    "images and words": Columns("user", "x", "y", by=("image", "comment")),
+    "words in every image": Columns("user", "x", "y", by=("image", "comment")),
 }
-GROUPED: dict[str, tuple[str, ...] | Periods] = {
+GROUPED: dict[str, Groups] = {
     "groups": GROUPS,
     "days": DAYS,
     "mass in every day": EVERY_DAY,
     "weekdays": WEEKDAYS,
     "mass in every hour of the day": EVERY_HOUR,
+    "mass in every image": EVERY_IMAGE,
+    "images by weekday": Pairs(IMAGES, WEEKDAYS),
+    "images of every day": Pairs(EVERY_DAY, IMAGES),
+    "images and words": Pairs(IMAGES, WORDS),
+    "words in every image": Pairs(EVERY_IMAGE, WORDS),
 }
 
 
@@ -64,9 +77,9 @@ def run(source: Any, shape: str, ledger: Ledger, **options: Any) -> Run:
         asked = common | {"text_coordinates": True}
         if shape == "groups":
             return release_heatmap(table, columns, AREA, groups=GROUPS, **asked).by_group
-        if isinstance(periods := GROUPED.get(shape), Periods):
+        if (named := GROUPED.get(shape)) is not None:
             bare = Columns("user", "x", "y")
-            return release_heatmap(table, bare, AREA, groups=periods, **asked).by_group
+            return release_heatmap(table, bare, AREA, groups=named, **asked).by_group
         if shape == "private bounds":
             header = ledger.header
 
@@ -102,6 +115,8 @@ rows_of = st.builds(
     spelling=st.integers(0, 3),
 )  # fmt: skip
 Pair = tuple[list[Row], list[Row], int]
+# Neighbors that a ledger of user-images makes a promise about: what one has in one image.
+IN_EVERY_IMAGE = st.sampled_from(["mass in every image", "words in every image"])
 
 
 @st.composite
@@ -115,13 +130,29 @@ def neighbors(draw: st.DrawFn, allowed: Callable[[Row], bool] = lambda row: True
     return rows, draw(st.permutations(moved)), 2
 
 
+@st.composite
+def image_neighbors(draw: st.DrawFn, allowed: Callable[[Row], bool] = lambda row: True) -> Pair:
+    """A table; and the same without what one person has in one image, in any order."""
+    rows = draw(st.lists(rows_of.filter(allowed), min_size=1, max_size=14))
+    one = draw(st.sampled_from([(row.who, row.image) for row in rows]))
+    rest = [row for row in rows if (row.who, row.image) != one]
+    return rows, draw(st.permutations(rest)), 1
+
+
 def hold(
-    pair: Pair, stored: Callable[[list[Row]], Any], shape: str, folder: Path, **options: Any
+    pair: Pair,
+    stored: Callable[[list[Row]], Any],
+    shape: str,
+    folder: Path,
+    unit: str = "user",
+    **options: Any,
 ) -> None:
     """Both runs stay within what was paid for, and count what the plain program counts."""
     one, other, steps = pair
-    first = run(stored(one), shape, budget(folder), **options)
-    second = run(stored(other), shape, budget(folder), **options)
+    first = run(stored(one), shape, budget(folder, unit=unit), **options)
+    second = run(stored(other), shape, budget(folder, unit=unit), **options)
+    if unit == "user-image":
+        assert first.opened[-1][0].l1 == UNITS, "all images cost epsilon once"
     assert violations(first, second, steps=steps, removed=steps == 1) == []
     assert not first.message, first.message
     plain = [dict(zip(NAMES, row.texts, strict=True)) | {"w": row.w} for row in one]

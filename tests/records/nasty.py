@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from tests.records.plain import Row
 
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Groups, Pairs, Periods, Values
 from sfumato.spaces import Area, area_in_degrees, area_of_image, area_of_plane
 
 
@@ -24,7 +24,7 @@ class Case:
     table: pa.Table
     columns: Columns
     area: Area
-    groups: tuple[str, ...] | Periods | None = None
+    groups: Groups = None
 
     @property
     def rows(self) -> list[Row]:
@@ -192,6 +192,29 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
             area_of_image(3, 2, 3),
             ("2", "0", "x", "03"),
         ),
+        "mass per value": Case(
+            pa.table({"user": users, "x": x, "y": y, "image": ["b", "a", None, "A"] * 75}),
+            Columns("user", "x", "y", by="image"),
+            area_of_image(3, 2, 3),
+            Values("image", ("a", "b", "never"), mass_per_value=True),
+        ),
+        "two columns": Case(
+            pa.table(
+                {
+                    "user": users,
+                    "x": x,
+                    "y": y,
+                    "image": ["b", "a", "secret", None, "A"] * 60,
+                    "trial": pa.array([i % 7 - 1 for i in range(n)], pa.int8()),
+                }
+            ),
+            Columns("user", "x", "y", by=("trial", "image")),
+            area_of_image(3, 2, 3),
+            Pairs(
+                Values("trial", ("4", "-1", "2", "300")),
+                Values("image", ("a", "b", "never"), mass_per_value=True),
+            ),
+        ),
         "unsigned": Case(
             pa.table(
                 {
@@ -307,6 +330,24 @@ def cases(rng: np.random.Generator) -> dict[str, Case]:
         ),
         "mass per period": Case(
             pa.table(people | {"t": pa.array(short, pa.timestamp("s"))}), timed, PLANE, weeks
+        ),
+        "images by weekday": Case(
+            pa.table(
+                people
+                | {
+                    "t": pa.array(at[weekdays], pa.timestamp("us")),
+                    "image": ["b", "a", None, "A"] * 75,
+                }
+            ),
+            Columns("user", "x", "y", by=("image", "t")),
+            PLANE,
+            Pairs(Values("image", ("A", "b")), weekdays),
+        ),
+        "hours by weekday": Case(
+            pa.table(people | {"t": pa.array(at[weekdays], pa.timestamp("us"))}),
+            Columns("user", "x", "y", by=("t", "t")),
+            PLANE,
+            Pairs(weekdays, replace(weekdays, unit="hour-of-day")),
         ),
         "text times": Case(pa.table(people | {"t": texts}), timed, PLANE, months),
         "weekdays": Case(

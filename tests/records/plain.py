@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from sfumato.privacy import UNITS
 from sfumato.privacy.ledger.guarded import Guarded, open_for_release
-from sfumato.records import CellSums, Columns, Periods
+from sfumato.records import CellSums, Columns, Groups, Pairs, Periods, Values
 from sfumato.spaces import Area
 
 Row = dict[str, Any]
@@ -34,11 +34,17 @@ def number(value: Any) -> float | None:
 
 
 def plain_sums(
-    rows: Iterable[Row], columns: Columns, area: Area, groups: Sequence[str] | Periods | None = None
+    rows: Iterable[Row], columns: Columns, area: Area, groups: Groups = None
 ) -> dict[int, int]:
     """Units by code."""
     west, south, east, north = area.bounds
-    per_period = isinstance(groups, Periods) and groups.mass_per_period
+    parts: list[Any] = []
+    if isinstance(groups, Pairs):
+        parts = [groups.first, groups.second]
+    elif isinstance(groups, Periods | Values):
+        parts = [groups]
+    elif groups is not None and isinstance(columns.by, str):
+        parts = [Values(columns.by, tuple(groups))]
     counts: defaultdict[Any, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for place, row in enumerate(rows):
         user = place if columns.user is None else row[columns.user]
@@ -63,17 +69,16 @@ def plain_sums(
         column, row_number = area.grid.decode(area.grid.cells_of([x], [y]))
         column = column.clip(first_column, end_column - 1)
         code = int(area.grid.encode(column, row_number.clip(first_row, end_row - 1))[0])
-        if isinstance(groups, Periods):
-            number_of = plain_period(row[groups.column], groups)
-            if number_of is None:
-                continue
-            code += area.grid.size * number_of
-        elif columns.by is not None and groups is not None:
-            if row[columns.by] is None or str(row[columns.by]) not in groups:
-                continue
-            code += area.grid.size * list(groups).index(str(row[columns.by]))
-        whole = (user, code // area.grid.size) if per_period else user
-        counts[whole][code] += steps
+        group, own = 0, [user]
+        for part in parts:
+            found = plain_part(row[part.column], part)
+            if found is None:
+                break
+            group = group * part.count + found
+            if getattr(part, "mass_per_period", getattr(part, "mass_per_value", False)):
+                own.append(found)
+        else:
+            counts[tuple(own)][code + area.grid.size * group] += steps
     out: defaultdict[int, int] = defaultdict(int)
     for cells in counts.values():
         clamped = {code: min(count, 2**30) for code, count in cells.items()}
@@ -82,6 +87,14 @@ def plain_sums(
             if count:
                 out[code] += math.floor(Fraction(count * UNITS, total))
     return {code: units for code, units in sorted(out.items()) if units}
+
+
+def plain_part(value: Any, part: Periods | Values) -> int | None:
+    """Which of the names of a part a row has."""
+    if isinstance(part, Periods):
+        return plain_period(value, part)
+    said = None if value is None else str(value)
+    return part.names.index(said) if said in part.names else None
 
 
 def plain_period(value: Any, periods: Periods) -> int | None:

@@ -21,6 +21,7 @@ from sfumato.records import open_table, sum_cells
 IN_POSTGRES = [name for name in NAMES if name != "unsigned"]
 TIMED = (
     "times in a zone", "fine times", "mass per period", "text times", "dates", "weekdays", "hours of the day",
+    "images by weekday", "hours by weekday",
 )  # fmt: skip
 IN_SQLITE = [name for name in IN_POSTGRES if name not in TIMED]
 POSTGRES_TYPES = {

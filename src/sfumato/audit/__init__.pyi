@@ -9,7 +9,8 @@ from .fixed.delta_profile import profile
 from .pipeline import CertificateOptions, audit_claim, plan_audit, replay_verdict
 from .property_testing.certificate import certify
 from .results import AuditPlan, AuditResult, ReplayResult
-from .sequential.bet import Budget, Look
+from .sequential.bet import Look
+from .sequential.budget import Budget
 from .sequential.refutation import refute
 from .verdict import CONFIDENCE, DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 

@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.pairs import Inputs
 from sfumato.audit.boxes.runs import as_box
-from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter, SfumatoError

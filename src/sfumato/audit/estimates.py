@@ -14,7 +14,8 @@ from sfumato.audit.claims import implied
 from sfumato.audit.fixed.bound import MIN_RUNS, lower_bound
 from sfumato.audit.fixed.delta_profile import profile
 from sfumato.audit.results import AuditResult
-from sfumato.audit.sequential.bet import Budget, Look
+from sfumato.audit.sequential.bet import Look
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.verdict import Verdict
 from sfumato.privacy import Claim
 

@@ -38,7 +38,7 @@ from sfumato.audit.estimates import (
 )
 from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
-from sfumato.audit.sequential.bet import MAX_RUNS, Budget
+from sfumato.audit.sequential.budget import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.verdict import CONFIDENCE, Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable

@@ -33,6 +33,7 @@ ALOUD = {
     "share",
     "bounds_share",
     "mass_per_period",
+    "mass_per_value",
     "team",
     "other_table",
     "method_option",
@@ -62,6 +63,9 @@ class SpokenGroup(TyperGroup):
         for _, parameter in spoken(self):
             parameter.allow_from_autoenv = False
             parameter.show_envvar = False
+        for parameter in _named_lists(self):
+            # Columns and values may have blanks in them, at which lists in variables are split.
+            parameter.split_envvar_value = str.splitlines
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Keep the words of the command that will run: the root itself is told the first one only."""
@@ -110,6 +114,13 @@ def spoken(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield path, parameter
     for name, below in getattr(command, "commands", {}).items():
         yield from spoken(below, (*path, name))
+
+
+def _named_lists(command: Any) -> Iterator[Any]:
+    """The options that list names of columns or their values."""
+    yield from (one for one in command.params if one.name in ("by", "values"))
+    for below in getattr(command, "commands", {}).values():
+        yield from _named_lists(below)
 
 
 def is_spoken(parameter: Any, path: tuple[str, ...]) -> bool:

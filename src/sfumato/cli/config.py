@@ -71,5 +71,7 @@ def _checked(
             raise InvalidInput(
                 f"{said} counts on the command line only; take it out; nothing was done"
             )
-        known[option.name] = value
+        # An option that may be given again, given once.
+        once = option.multiple and isinstance(value, str)
+        known[option.name] = [value] if once else value
     return known

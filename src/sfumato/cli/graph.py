@@ -10,8 +10,9 @@ import typer
 from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
+from sfumato.cli.missing import tell_with_files
 from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, Paid, resumed
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, check_writable, write_file
 
 app = typer.Typer(
@@ -86,25 +87,37 @@ def blocks(
     --ledger nobody can tell from the answer whether two given nodes are joined; nothing else of the
     edges is printed.
     """
-    from sfumato.graphon import find_blocks, release_blocks, render_blocks, write_blocks
-
     quiet = quiet or json
     again = overwrite or bool(once)  # what was released once is compared with what is there
+    number: int | Literal["auto"] = "auto"
+    mistakes, ends = Mistakes(), None
     for path, suffix in ((plot, ".png"), (labels, ".csv"), (out, ".json")):
-        check_outputs(
-            [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=again
-        )
+        with mistakes.noted():
+            check_outputs(
+                [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=again
+            )
+    with mistakes.noted():
+        if once and not epsilon:
+            raise InvalidParameter(
+                "--once is for what is paid for, with --epsilon; nothing was read"
+            )
+    with mistakes.noted():
+        if bool(epsilon) != (ledger is not None):
+            missing = "ledger" if epsilon else "epsilon"
+            raise InvalidParameter(
+                f"private blocks need both --epsilon and --ledger, got no {missing}; nothing was read"
+            )
+    with mistakes.noted():
+        number = _number(k)
+    with mistakes.noted():
+        ends = _ends(columns)
+    tell_with_files(mistakes, edges, nodes, ledger)
     files = [path for path in (out, labels, plot) if path is not None]
     for path in files:
         check_writable(path, overwrite=again, lost="nothing was run")
-    if once and not epsilon:
-        raise InvalidParameter("--once is for what is paid for, with --epsilon; nothing was read")
-    if bool(epsilon) != (ledger is not None):
-        missing = "ledger" if epsilon else "epsilon"
-        raise InvalidParameter(
-            f"private blocks need both --epsilon and --ledger, got no {missing}; nothing was read"
-        )
-    number, ends = _number(k), _ends(columns)
+
+    from sfumato.graphon import find_blocks, release_blocks, render_blocks, write_blocks
+
     with told_of_signals(), watching(quiet=quiet) as watch:
         if epsilon and ledger is not None:
             found = release_blocks(
@@ -175,10 +188,18 @@ def distance(
     best matching of nodes, between proven bounds. Edge lists are replaced by the blocks found in
     them; how far those are from the truth is not in the bounds.
     """
+    number: int | Literal["auto"] = "auto"
+    mistakes, ends = Mistakes(), None
+    with mistakes.noted():
+        number = _number(k)
+    with mistakes.noted():
+        ends = _ends(columns)
+    tell_with_files(mistakes, a, b)
+
     from sfumato.graphon import compare_networks, render_comparison
 
     with watching(quiet=quiet or json) as watch:
-        found = compare_networks(a, b, _number(k), columns=_ends(columns), watch=watch)
+        found = compare_networks(a, b, number, columns=ends, watch=watch)
     show(found.to_json(), "\n".join(render_comparison(found)), json=json)
 
 
@@ -222,13 +243,17 @@ def limits(
 
     Blocks of even size, an edge within one with chance rho and between two with a share of that.
     """
+    mistakes, ends = Mistakes(), None
+    with mistakes.noted():
+        check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
+    with mistakes.noted():
+        ends = _ends(columns)
+    tell_with_files(mistakes, graph)
+
     from sfumato.graphon import network_limits, render_limits
 
-    check_outputs([plot] if plot else [], {".png"}, reads=[graph], overwrite=overwrite)
     with watching(quiet=quiet or json) as watch:
-        found = network_limits(
-            graph, n=n, k=k, rho=rho, between=between, columns=_ends(columns), watch=watch
-        )
+        found = network_limits(graph, n=n, k=k, rho=rho, between=between, columns=ends, watch=watch)
     show(found.to_json(), "\n".join(render_limits(found)), json=json)
     if plot is not None:
         write_file(plot, found.picture(), overwrite=overwrite)

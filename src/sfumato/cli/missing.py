@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, Mistakes
 
 left_out: ContextVar[tuple[str, ...]] = ContextVar("left_out", default=())
 """The options that the command that runs needs and was not given."""
@@ -38,3 +39,13 @@ def check_given() -> None:
     """Refuse a command that was not given what it needs."""
     if missing := left_out.get():
         raise InvalidParameter(f"{', '.join(missing)} must be given; nothing was read")
+
+
+def tell_with_files(mistakes: Mistakes, *read: Path | None) -> None:
+    """Tell all mistakes, with files that are read and not there: alone, these are told by who reads them."""
+    if mistakes.found:
+        for path in read:
+            with mistakes.noted():
+                if path is not None and not path.exists():
+                    raise InvalidInput(f"there is no file at {path}; nothing was read")
+    mistakes.tell()

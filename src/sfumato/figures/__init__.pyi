@@ -5,7 +5,7 @@ from .forecast import Highlight, draw_forecast
 from .graphon import blocks_picture, phase_picture
 from .heatmap import heatmap_figure
 from .intervals import Series, draw_intervals
-from .map_sheet import Frame, Words, png_of
+from .map_sheet import Frame, Words, place_marks, png_of, scale_bar
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
@@ -55,8 +55,10 @@ __all__ = [
     "heatmap_figure",
     "palette",
     "phase_picture",
+    "place_marks",
     "png_of",
     "regret_picture",
     "round_number",
+    "scale_bar",
     "shades",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from sfumato._types import BoolArray, FloatArray
 from sfumato.figures.flows import SHORTEST, Arrows
 from sfumato.figures.map_sheet import Frame, Words, draw_places, new_sheet, png_of
-from sfumato.figures.overlay import Overlay, draw_overlay, explain
+from sfumato.figures.overlay import Overlay, draw_outline, draw_overlay, explain
 from sfumato.figures.style import (
     ARROW,
     FONT_KEY,
@@ -30,7 +31,8 @@ class DifferenceLayers:
     """What lies over a map of differences: a hatch with its words, and arrows with theirs.
 
     `hatched` is [row, column] of `extent` (low x, low y, high x, high y), row 0 at the lowest y.
-    Arrows are in cells of a grid of `cells` a side over that extent; None for no arrows.
+    Arrows are in cells of a grid of `cells` a side over that extent; None for no arrows. `lines`
+    [position, x and y] are borders in the units of the map.
     """
 
     hatched: BoolArray
@@ -39,6 +41,7 @@ class DifferenceLayers:
     arrows: Arrows | None
     cells: int
     arrows_say: str
+    lines: Sequence[FloatArray] = ()
 
 
 def draw_difference(
@@ -51,7 +54,7 @@ def draw_difference(
         frame: Where it lies, and which part to show.
         words: Title, subtitle, legend, caption and stamp.
         top: The difference of the strongest colors, above 0; -top is as strong the other way.
-        layers: The hatch and the arrows over it.
+        layers: The hatch, the borders and the arrows over it.
 
     Returns:
         The bytes of a PNG file.
@@ -67,6 +70,8 @@ def draw_difference(
         layers.hatched, layers.extent, (), (1.0, 1.0), layers.hatch_says, layers.arrows_say
     )
     draw_overlay(axis, hatch, over=False)
+    if layers.lines:
+        draw_outline(axis, layers.lines, over=True)
     _arrows(axis, layers)
     explain(sheet.figure, hatch, left=sheet.edge, top=sheet.legend_bottom + 0.1, ring=False)
     sheet.draw_words()

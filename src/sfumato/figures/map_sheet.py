@@ -196,19 +196,35 @@ def draw_places(axis: Axes, frame: Frame) -> None:
         axis.set_xticks([])
         axis.set_yticks([])
         return
+    for marks, put in zip(place_marks(frame), (axis.set_xticks, axis.set_yticks), strict=True):
+        put([at for at, _ in marks], [said for _, said in marks])
+    axis.tick_params(labelsize=FONT_TICK, colors=GREY, length=2.5, width=0.5, pad=2.5)
+    axis.grid(color=LINES, alpha=0.18, linewidth=0.5)
+
+
+def place_marks(frame: Frame) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+    """The longitudes and the latitudes that are marked on a map in degrees, and what they are called.
+
+    Args:
+        frame: Where the map lies.
+
+    Returns:
+        Positions and words along x, and along y; none on a map that is not in degrees.
+
+    """
+    if not frame.degrees:
+        return [], []
     low_x, low_y, high_x, high_y = frame.window
     # As far apart on the ground one way as the other, about six along the longer side.
     step = round_number(max(high_x - low_x, high_y - low_y) / 6)
     if step > 10:
         step = next(one for one in (15, 20, 30, 45, 60) if 7 * one >= high_x - low_x or one == 60)
-    for low, high, put, letters in (
-        (low_x, high_x, axis.set_xticks, "EW"),
-        (low_y, high_y, axis.set_yticks, "NS"),
-    ):
-        marks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-        put(marks, [degrees(mark, letters, step=step) for mark in marks])
-    axis.tick_params(labelsize=FONT_TICK, colors=GREY, length=2.5, width=0.5, pad=2.5)
-    axis.grid(color=LINES, alpha=0.18, linewidth=0.5)
+
+    def marks(low: float, high: float, letters: str) -> list[tuple[float, str]]:
+        places = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        return [(place, degrees(place, letters, step=step)) for place in places]
+
+    return marks(low_x, high_x, "EW"), marks(low_y, high_y, "NS")
 
 
 def degrees(value: float, letters: str, *, step: float) -> str:
@@ -227,24 +243,33 @@ def degrees(value: float, letters: str, *, step: float) -> str:
     return f"{abs(around):.{digits}f}°{letter}"
 
 
+def scale_bar(frame: Frame) -> tuple[float, str]:
+    """A bar of a round length on the ground: which part of the map's width it is, and what it says.
+
+    Args:
+        frame: Where the map lies; its steps are meters, or what `meter` says.
+
+    Returns:
+        The part, at most a third, and words such as "2 km".
+
+    >>> scale_bar(Frame((0, 0, 9000, 9000), (0, 0, 9000, 9000), meter=1.0))
+    (0.1111111111111111, '1 km')
+    """
+    meters = (frame.window[2] - frame.window[0]) * (frame.meter or 1)
+    tried = (round_number(meters / part) for part in (4, 8, 20))
+    length = next(one for one in tried if one <= meters / 3)
+    said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
+    return length / meters, said
+
+
 def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     """A bar of a round length on the ground, in the corner of a map so many inches wide."""
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import withStroke
 
-    meters = (frame.window[2] - frame.window[0]) * (frame.meter or 1)
-    length = round_number(meters / 4)
-    length = (
-        length
-        if length <= meters / 3
-        else next(
-            one
-            for one in (round_number(meters / 8), round_number(meters / 20))
-            if one <= meters / 3
-        )
-    )
+    share, said = scale_bar(frame)
     high = axis.get_window_extent().height / axis.figure.dpi
-    x, y, wide, thick = 0.16 / inches, 0.16 / high, length / meters, 0.045 / high
+    x, y, wide, thick = 0.16 / inches, 0.16 / high, share, 0.045 / high
     style: dict[str, Any] = {"transform": axis.transAxes, "zorder": 5}
     axis.add_patch(
         Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style)
@@ -252,7 +277,6 @@ def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     axis.add_patch(
         Rectangle((x, y), wide / 2, thick, facecolor=INK, edgecolor=INK, linewidth=0.7, **style)
     )
-    said = f"{length / 1000:,g} km" if length >= 1000 else f"{length:g} m"
     axis.text(
         x + wide, y + thick + 0.04 / high, said, ha="right", va="bottom", fontsize=FONT_SMALL, color=INK,
         path_effects=[withStroke(linewidth=2, foreground="white", alpha=0.85)], **style,

@@ -15,7 +15,7 @@ from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
 from .pipeline.charging import price, release_sums
 from .pipeline.compare import compare_maps, map_distance
-from .pipeline.mistakes import check_release
+from .pipeline.mistakes import check_comparison, check_rehearsal, check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
@@ -54,7 +54,9 @@ __all__ = [
     "TotalsResult",
     "ZoomMethod",
     "as_text",
+    "check_comparison",
     "check_ins",
+    "check_rehearsal",
     "check_release",
     "compare",
     "compare_maps",

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# Of the interval of a total: above it, hardly a draw would lie beyond an end.
+HIGHEST_COVERAGE = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:

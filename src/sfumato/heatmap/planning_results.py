@@ -204,6 +204,7 @@ class PlannedRelease:
         many: What each map would be like, where several share everybody's mass or `users` was
             given, if that was simulated.
         measure: What would be counted: users, or rows.
+        maps: How many maps there would be, of values or pairs; None for one, or for periods.
 
     """
 
@@ -214,6 +215,7 @@ class PlannedRelease:
     frames: int | None = None
     many: ManyMaps | None = None
     measure: Measure = USERS
+    maps: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What `--dry-run --json` prints."""
@@ -228,6 +230,7 @@ class PlannedRelease:
             "levels": self.area.grid.levels,
             "ledger": self.ledger,
             **({} if self.frames is None else {"frames": self.frames}),
+            **({} if self.maps is None else {"maps": self.maps}),
             **({} if self.many is None else {"many": self.many.to_json()}),
             **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
         }
@@ -250,6 +253,7 @@ class PlannedRelease:
             data.get("frames"),
             ManyMaps.from_json(data["many"]) if "many" in data else None,
             Measure(**data.get("measure", {})),
+            data.get("maps"),
         )
 
 

@@ -82,9 +82,22 @@ class HeatmapRelease:
     @property
     def name(self) -> str:
         """What the map is called: its title, or what it is; and which of several it is."""
-        by = "" if "period" in self.counted else self.counted.get("by") or ""
-        which = f"{by} {self.group}".strip() if self.group else ""
+        which = self.group
+        if pair := self.counted.get("pair"):
+            which = ", ".join(
+                str(one["name"]) if "unit" in one else f"{one['by']} {one['name']}" for one in pair
+            )
+        elif self.group and "period" not in self.counted:
+            which = f"{self.counted.get('by') or ''} {self.group}".strip()
         return ": ".join(part for part in (self.title or self._called, which) if part)
+
+    @property
+    def group_words(self) -> str | dict[str, str]:
+        """What stands for the group in names of files: {by}, and of a pair the names of its columns."""
+        pair = self.counted.get("pair")
+        if not pair:
+            return self.group
+        return {"by": self.group} | {str(one["by"]): str(one["name"]) for one in pair}
 
     @property
     def _called(self) -> str:

@@ -23,6 +23,8 @@ DEGREES = "EPSG:4326"
 UNDONE = "nothing was read"
 # Of an edge of a zone: enough for one around the Earth on a map of a city.
 MOST_PIECES = 4096
+# Of an edge that leads where the system does not reach.
+LEAVING = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,20 +79,29 @@ class ReferenceSystem:
         An edge is straight in longitudes and latitudes (RFC 7946, 3.1.1); what is returned is no
         further from it than `tolerance`. Infinite where the system does not reach.
         """
-        start, end = ring[:-1], ring[1:]
+        places = self.line_from_degrees(ring, tolerance)
+        return places if np.isfinite(places).all() else np.full_like(ring, np.inf)
+
+    def line_from_degrees(self, line: FloatArray, tolerance: float) -> FloatArray:
+        """A line of degrees in the plane, bent as the edges of a ring are; infinite where it does not reach.
+
+        An edge that leaves what the system reaches is cut into pieces, so that it ends near there.
+        """
+        start, end = line[:-1], line[1:]
         quarters = np.array([0.0, 0.25, 0.5, 0.75, 1.0])[:, None, None]
         found = self.places_from_degrees(start * (1 - quarters) + end * quarters)
-        if not np.isfinite(found).all():
-            return np.full_like(ring, np.inf)
-        chord = found[:1] * (1 - quarters) + found[-1:] * quarters
-        off = np.hypot(*np.moveaxis(found - chord, -1, 0)).max(axis=0)
+        reached = np.isfinite(found).all(axis=(0, 2))
+        with np.errstate(invalid="ignore"):
+            chord = found[:1] * (1 - quarters) + found[-1:] * quarters
+            off = np.hypot(*np.moveaxis(found - chord, -1, 0)).max(axis=0)
         # What an arc is off its chord falls with the square of the number of its pieces.
-        pieces = np.ceil(np.sqrt(off / tolerance)).clip(1, MOST_PIECES).astype(np.int64)
+        needed = np.ceil(np.sqrt(np.where(reached, off, 0.0) / tolerance))
+        pieces = np.where(reached, needed, LEAVING).clip(1, MOST_PIECES).astype(np.int64)
         owner = np.repeat(np.arange(len(start)), pieces)
         first = np.cumsum(pieces) - pieces
         time = ((np.arange(owner.size) - first[owner]) / pieces[owner])[:, None]
         places = self.places_from_degrees(start[owner] * (1 - time) + end[owner] * time)
-        return np.concatenate([places, places[:1]])
+        return np.concatenate([places, self.places_from_degrees(line[-1:])])
 
     def places_from_degrees(self, positions: FloatArray) -> FloatArray:
         """Positions [..., longitude and latitude] in the plane; infinite where it does not reach."""

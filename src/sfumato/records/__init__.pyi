@@ -6,6 +6,7 @@ from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
 from .file_names import check_source, is_file_list, named_files
+from .groups import Groups, Pairs, Values, count_of, in_table, names_of, told_by_maps, whole_parts
 from .identity import table_identity
 from .periods import Periods
 from .quiet import quietly
@@ -16,17 +17,23 @@ __all__ = [
     "CellSums",
     "Columns",
     "Engine",
+    "Groups",
+    "Pairs",
     "Periods",
     "RowEngine",
+    "Values",
     "as_double",
     "bound_of_groups",
     "bound_of_sums",
     "check_columns",
     "check_source",
+    "count_of",
     "engine_names",
     "guard_sums",
+    "in_table",
     "is_file_list",
     "named_files",
+    "names_of",
     "neighbor_files",
     "open_table",
     "public_connection",
@@ -35,4 +42,6 @@ __all__ = [
     "sum_cells",
     "sum_public_cells",
     "table_identity",
+    "told_by_maps",
+    "whole_parts",
 ]

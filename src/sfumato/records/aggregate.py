@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import ibis
@@ -23,11 +23,22 @@ from sfumato.records.fields import (
     user_key,
     without_underflow,
 )
-from sfumato.records.periods import Periods, bounded_for, in_periods, periods_of
+from sfumato.records.groups import (
+    Groups,
+    Part,
+    bounded_for,
+    count_of,
+    parts_of,
+    periods_of,
+    whole_parts,
+)
+from sfumato.records.periods import Periods, in_periods
 from sfumato.records.quiet import quietly
 from sfumato.spaces import Area, Grid
 
-Groups = tuple[str, ...] | Periods | None
+# What the columns of a query are called that tell the names in each part of the groups.
+PART_NAMES = ("group", "group2")
+Keys = list[dict[Hashable, int]]
 
 
 def sum_cells(
@@ -37,7 +48,7 @@ def sum_cells(
     *,
     source: Source,
     unit: str = "user",
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     identity: Table | None = None,
 ) -> Guarded[CellSums]:
     """The mass of every cell, guarded: each user's rows share at most UNITS indivisible units.
@@ -48,11 +59,11 @@ def sum_cells(
     left out, silently, that have no user (NULL, NaN or infinite, empty text), no finite place
     inside the bounds of the area, a weight that is no finite number or is below one step, or a
     group that is none of `groups`. With mass per period, the rows of a user in each period share
-    UNITS of their own.
+    UNITS of their own, with mass per value those in each value.
 
     Privacy: adding or removing one user changes the sums by at most UNITS in l1, with mass per
-    period by UNITS for each period the unit of privacy can be in, as their bound says. A unit that
-    names a period is refused for anything but these periods.
+    period (or value) by UNITS for each period the unit of privacy can be in, as their bound says. A
+    unit that names a period, or a column of values, is refused for anything but these.
 
     Args:
         table: What `open_table` gave.
@@ -60,7 +71,8 @@ def sum_cells(
         area: The public area, and its grid.
         source: The name of the data source, that of the ledger; or `REHEARSAL`.
         unit: The unit of privacy.
-        groups: Public names of groups, or periods; by default all rows are one group.
+        groups: Public names of groups, values of a column, periods, or pairs of these; by default
+            all rows are one group.
         identity: What `table_identity` says of the table, for the ledger.
 
     Returns:
@@ -72,7 +84,7 @@ def sum_cells(
         InvalidParameter: The unit does not fit the groups.
 
     """
-    masses, clock = bounded_for(unit, groups)
+    masses, clock = bounded_for(unit, groups, columns.by)
     sums = _counted(table, columns, area, str(source), groups)
     return guard_sums(
         sums,
@@ -86,14 +98,19 @@ def sum_cells(
 
 
 def bound_of_groups(
-    grid: Grid, groups: Sequence[str] | Periods | None, *, unit: str = "user"
+    grid: Grid,
+    groups: Groups,
+    *,
+    unit: str = "user",
+    by: str | tuple[str, ...] | None = None,
 ) -> Bound:
     """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does.
 
     Args:
         grid: The grid of one group.
-        groups: Public names of groups, or periods; None for one group.
+        groups: Public names of groups, values, periods or pairs; None for one group.
         unit: The unit of privacy.
+        by: The columns of the groups, where these are names alone.
 
     Returns:
         The bound of the sums.
@@ -102,14 +119,13 @@ def bound_of_groups(
         InvalidParameter: The unit does not fit the groups.
 
     """
-    masses, clock = bounded_for(unit, groups)
-    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
+    masses, clock = bounded_for(unit, groups, by)
     of = periods_of(unit, groups)
-    return bound_of_sums(grid, count, unit=unit, clock=clock, periods=of, masses=masses)
+    return bound_of_sums(grid, count_of(groups), unit=unit, clock=clock, periods=of, masses=masses)
 
 
 def sum_public_cells(
-    table: Any, columns: Columns, area: Area, *, groups: Sequence[str] | Periods | None = None
+    table: Any, columns: Columns, area: Area, *, groups: Groups = None
 ) -> CellSums:
     """The same sums of public or made-up rows, open to read: for rehearsals, never for private rows.
 
@@ -117,7 +133,7 @@ def sum_public_cells(
         table: What `open_table` gave.
         columns: Which columns hold users, places, weights and groups.
         area: The public area, and its grid.
-        groups: Public names of groups, or periods.
+        groups: Public names of groups, values, periods or pairs.
 
     Returns:
         The sums, open to read.
@@ -129,56 +145,30 @@ def sum_public_cells(
     return _counted(table, columns, area, "public rows", groups)
 
 
-def _counted(
-    table: Any, columns: Columns, area: Area, source: str, groups: Sequence[str] | Periods | None
-) -> CellSums:
+def _counted(table: Any, columns: Columns, area: Area, source: str, groups: Groups) -> CellSums:
     check_columns(table.columns, columns)
-    names = _check_groups(columns, area.grid, groups)
-    rows, numbers = _rows(table, columns, area, names)
+    parts = parts_of(groups, columns)
+    bound_of_sums(area.grid, count_of(groups))  # refuses more cells than there can be
+    rows, keys = _rows(table, columns, area, parts)
     found = quietly(
-        _sums(rows, columns, names).to_pyarrow,
+        _sums(rows, columns, parts, groups).to_pyarrow,
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
-    return _as_cell_sums(found, area, names, numbers)
+    return _as_cell_sums(found, area, parts, keys)
 
 
-def _check_groups(columns: Columns, grid: Grid, groups: Sequence[str] | Periods | None) -> Groups:
-    if isinstance(groups, Periods):
-        if columns != groups.in_table(columns):
-            raise InvalidParameter(
-                f"the columns must name that of the periods, by={groups.column!r}, got {columns.by!r}; "
-                "nothing was counted"
-            )
-        bound_of_sums(grid, groups.count)
-        return groups
-    if (columns.by is None) != (groups is None):
-        raise InvalidParameter(
-            "a column to group by and the public list of groups go together, got only one of them; "
-            "nothing was counted"
-        )
-    if groups is None:
-        return None
-    names = tuple(groups)
-    if not names or len(set(names)) != len(names):
-        raise InvalidParameter(
-            f"groups must be one or more different names, got {names}; nothing was counted"
-        )
-    bound_of_sums(grid, len(names))
-    return names
-
-
-def _sums(rows: Any, columns: Columns, groups: Groups) -> Any:
-    """Columns: cell (row * side + column), units, and group where there are several."""
-    place = ["cell"] if groups is None else ["group", "cell"]
+def _sums(rows: Any, columns: Columns, parts: tuple[Part, ...], groups: Groups) -> Any:
+    """Columns: cell (row * side + column), units, and the parts of the group where there are several."""
+    names = list(PART_NAMES[: len(parts)])
+    place = [*names, "cell"]
     if columns.user is None:
         return rows.group_by(place).agg(units=rows.count() * UNITS)
     count = rows.steps.sum() if columns.weight else rows.count()
     visits = rows.group_by(["user", *place]).agg(count=ibis.least(count.cast("int64"), MAX_CAP))
     # At most 2**32 cells of at most 2**30 each: a total stays below 2**63 on engines whose sums
     # wrap.
-    whole = (
-        ["user", "group"] if isinstance(groups, Periods) and groups.mass_per_period else ["user"]
-    )
+    own = whole_parts(groups)
+    whole = ["user", *(name for name, part in zip(names, parts, strict=True) if part in own)]
     of_each = _with_totals(visits, whole)
     # A user with fewer rows than the cap has less than mass 1: each row counts one of `rows_per_user`.
     total = ibis.greatest(of_each.total, columns.rows_per_user or 1)
@@ -203,10 +193,8 @@ def _with_totals(visits: Any, whole: list[str]) -> Any:
     return visits.mutate(total=total.over(group_by=whole).cast("int64"))
 
 
-def _rows(
-    table: Any, columns: Columns, area: Area, groups: Groups
-) -> tuple[Any, dict[Hashable, int]]:
-    """The rows that count, with user, cell, group, steps, each where it is needed; and the numbers of groups.
+def _rows(table: Any, columns: Columns, area: Area, parts: tuple[Part, ...]) -> tuple[Any, Keys]:
+    """The rows that count, with user, cell, group, steps, each where it is needed; and the numbers of names.
 
     What a field says is read in a projection of its own, and computed once: in one with what
     follows it is computed at every use.
@@ -214,21 +202,25 @@ def _rows(
     fields: dict[str, Any] = {
         name: as_double(table[of], of) for name, of in (("x", columns.x), ("y", columns.y))
     }
-    numbers: dict[Hashable, int] = {}
+    keys: Keys = []
     there = ibis.literal(True)
     if columns.user is not None:
         fields["user"], there = user_key(table[columns.user], columns.user)
     if columns.weight is not None:
         fields["weight"] = _weight(table[columns.weight], columns)
-    if isinstance(groups, Periods):
-        fields["group"] = table[groups.column]
-    elif columns.by is not None and groups is not None:
-        fields["group"], public, numbers = group_key(table[columns.by], columns.by, groups)
-        there &= fields["group"].isin(public)
+    for name, part in zip(PART_NAMES, parts, strict=False):
+        numbers: dict[Hashable, int] = {}
+        if isinstance(part, Periods):
+            fields[name] = table[part.column]
+        else:
+            fields[name], public, numbers = group_key(table[part.column], part.column, part.names)
+            there &= fields[name].isin(public)
+        keys.append(numbers)
     read = computed_once(table.select(**fields, there=there))
     rows = computed_once(_kept(read, columns, area))
-    if isinstance(groups, Periods):
-        rows = in_periods(rows, groups)
+    for name, part in zip(PART_NAMES, parts, strict=False):
+        if isinstance(part, Periods):
+            rows = _in_periods(rows, part, name)
     grid = area.grid
     first_column, first_row, end_column, end_row = area.window(grid.levels)
     others = [name for name in rows.columns if name not in ("x", "y")]
@@ -243,7 +235,15 @@ def _rows(
         _slot(rows.x, rows.column, low_x, grid.cell_width, grid.side), first_column, end_column
     )
     row = _between(_slot(rows.y, rows.row, low_y, grid.cell_height, grid.side), first_row, end_row)
-    return rows.select(*others, cell=row * grid.side + column), numbers
+    return rows.select(*others, cell=row * grid.side + column), keys
+
+
+def _in_periods(rows: Any, periods: Periods, name: str) -> Any:
+    """The rows in the periods, whose number takes the place of the time in a column."""
+    if name == "group":
+        return in_periods(rows, periods)
+    found = in_periods(rows.rename(other="group", group=name), periods)
+    return found.rename({name: "group", "group": "other"})
 
 
 def _kept(read: Any, columns: Columns, area: Area) -> Any:
@@ -259,7 +259,7 @@ def _kept(read: Any, columns: Columns, area: Area) -> Any:
     kept: dict[str, Any] = {
         "x": across.ifelse(x, double(edge or west)),
         "y": upright.ifelse(y, double(south)),
-    } | {name: read[name] for name in ("user", "group") if name in read.columns}
+    } | {name: read[name] for name in ("user", *PART_NAMES) if name in read.columns}
     keep = (across if edge is None else across | (x == double(-edge))) & upright & read.there
     if columns.weight is not None:
         heavy, kept["steps"] = _steps(read.weight, columns)
@@ -326,20 +326,22 @@ def _steps(weight: Any, columns: Columns) -> tuple[Any, Any]:
     return keep, ibis.least((clipped / double(step)).floor().cast("int64"), columns.cap)
 
 
-def _as_cell_sums(found: Any, area: Area, groups: Groups, numbers: dict[Hashable, int]) -> CellSums:
+def _as_cell_sums(found: Any, area: Area, parts: tuple[Part, ...], keys: Keys) -> CellSums:
     """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
     grid = area.grid
     cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
     units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
-    codes = grid.encode(cells % grid.side, cells // grid.side)
-    if isinstance(groups, Periods):
-        codes = codes + grid.size * np.asarray(found["group"].to_numpy(), dtype=np.int64)
-    elif groups is not None:
-        # Keys were compared by bytes or as whole numbers: each is one of the public ones.
-        which = found["group"].dictionary_encode().combine_chunks()
-        number_of = np.array([numbers[key] for key in which.dictionary.to_pylist()], dtype=np.int64)
-        codes = codes + grid.size * number_of[which.indices.to_numpy()]
+    group, count = np.zeros(cells.shape, dtype=np.int64), 1
+    for name, part, numbers in zip(PART_NAMES, parts, keys, strict=False):
+        if isinstance(part, Periods):
+            number = np.asarray(found[name].to_numpy(), dtype=np.int64)
+        else:
+            # Keys were compared by bytes or as whole numbers: each is one of the public ones.
+            which = found[name].dictionary_encode().combine_chunks()
+            known = [numbers[key] for key in which.dictionary.to_pylist()]
+            number = np.array(known, dtype=np.int64)[which.indices.to_numpy()]
+        group, count = group * part.count + number, count * part.count
+    codes = grid.size * group + grid.encode(cells % grid.side, cells // grid.side)
     order = np.argsort(codes)
     order = order[units[order] > 0]
-    count = groups.count if isinstance(groups, Periods) else len(groups or ("",))
     return CellSums(grid, codes[order], units[order], count, area)

@@ -11,7 +11,7 @@ from sfumato._types import BoolArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
-from sfumato.privacy.accounting import Clock
+from sfumato.privacy.accounting import Clock, ValueColumns
 from sfumato.privacy.ledger import Source, Table
 from sfumato.spaces import Area, Grid
 
@@ -66,7 +66,7 @@ def guard_sums(
     *,
     source: Source,
     unit: str = "user",
-    clock: Clock | None = None,
+    clock: Clock | ValueColumns | None = None,
     periods: Sequence[str] | None = None,
     masses: int = 1,
     table: Table | None = None,
@@ -80,7 +80,7 @@ def guard_sums(
         sums: The sums.
         source: The name of the data source; or `REHEARSAL`.
         unit: The unit of privacy.
-        clock: By which clock the unit is told, if it names a period.
+        clock: By which clock the unit is told, if it names a period; or columns of values.
         periods: The periods that the sums are of, if the unit names one; rows of any other must not
             have been counted.
         masses: In how many periods one unit can have mass 1.
@@ -101,7 +101,7 @@ def bound_of_sums(
     groups: int = 1,
     *,
     unit: str = "user",
-    clock: Clock | None = None,
+    clock: Clock | ValueColumns | None = None,
     periods: Sequence[str] | None = None,
     masses: int = 1,
 ) -> Bound:
@@ -114,7 +114,7 @@ def bound_of_sums(
         grid: The grid of one group.
         groups: How many groups there are.
         unit: The unit of privacy.
-        clock: By which clock the unit is told, if it names a period.
+        clock: By which clock the unit is told, if it names a period; or columns of values.
         periods: The periods that are counted, if the unit names one.
         masses: In how many periods one unit can have mass 1.
 

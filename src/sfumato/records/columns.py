@@ -21,7 +21,7 @@ class Columns:
     `one_row_one_user` must say so aloud: a person with many rows is then protected once per row
     only. A row counts 1, or floor(weight / step) steps of its `weight`, at most `cap`; columns of
     whole numbers have step 1 unless it is said, others must say it. `by` names a column of text or
-    whole numbers that tells which of several maps a row belongs to.
+    whole numbers that tells which of several maps a row belongs to, or two of them.
 
     With `rows_per_user`, K, it is rows that are counted, not users: the mass of a user with n rows
     is n / K, at most 1, and all rows of one with more than K count alike, K / n each. So a mass of
@@ -37,7 +37,7 @@ class Columns:
     x: str
     y: str
     weight: str | None = None
-    by: str | None = None
+    by: str | tuple[str, ...] | None = None
     one_row_one_user: bool = False
     step: Fraction | float | None = None
     cap: int = 2**20
@@ -83,8 +83,13 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are read."""
-        named = (self.user, self.x, self.y, self.weight, self.by)
+        named = (self.user, self.x, self.y, self.weight, *self.grouped)
         return tuple(name for name in named if name is not None)
+
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """The columns that tell which map a row belongs to: none, one or two."""
+        return (self.by,) if isinstance(self.by, str) else self.by or ()
 
 
 def check_columns(there: Iterable[object], columns: Columns) -> None:

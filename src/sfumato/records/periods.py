@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-import ibis
-
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import Clock, period_of
 from sfumato.records.columns import Columns
-from sfumato.records.minutes import DAY, with_minutes
 
 Unit = Literal["hour", "day", "week", "month", "weekday", "hour-of-day"]
 # Those that come again and again between the first day and the last: all Mondays are one period.
@@ -22,6 +18,7 @@ RECURRING: dict[str, tuple[str, ...]] = {
     "hour-of-day": tuple(f"{hour:02}h" for hour in range(24)),
 }
 
+DAY = 24 * 60
 MAX_PERIODS = 1000
 # All engines hold these in every precision, nanoseconds too, with days to spare; offsets from UTC
 # are whole minutes.
@@ -138,7 +135,7 @@ class Periods:
                 "masses; nothing was charged"
             )
         if within is not None and not (self.mass_per_period and within == self.unit):
-            raise _not_of(
+            raise not_of(
                 unit, within, f"{_a(self.unit)}{'' if self.mass_per_period else ' without it'}"
             )
         return self.count if self.mass_per_period and within is None else 1
@@ -175,31 +172,12 @@ class Periods:
         }
 
 
-def bounded_for(unit: str, groups: Sequence[str] | Periods | None) -> tuple[int, Clock | None]:
-    """How many masses of 1 one `unit` of privacy can have, and the clock of its period if it names one.
-
-    Maps that are not of its periods are refused: what lies in one of them shares a mass with all
-    the others.
-    """
-    if isinstance(groups, Periods):
-        return groups.masses(unit), None if period_of(unit) is None else groups.clock
-    if (within := period_of(unit)) is not None:
-        raise _not_of(unit, within, "none")
-    return 1, None
-
-
-def periods_of(unit: str, groups: Sequence[str] | Periods | None) -> tuple[str, ...] | None:
-    """The names of the periods that rows are counted of, if they are those of the unit."""
-    if isinstance(groups, Periods) and period_of(unit) is not None:
-        return groups.names
-    return None
-
-
 def _a(period: str) -> str:
     return f"an {period}" if period == "hour" else f"a {period}"
 
 
-def _not_of(unit: str, within: str, got: str) -> InvalidParameter:
+def not_of(unit: str, within: str, got: str) -> InvalidParameter:
+    """A refusal of maps that are not of the periods that a unit names."""
     return InvalidParameter(
         f"a ledger that protects each {unit} pays for periods of {_a(within)} with `mass_per_period`, "
         f"got {got}; nothing was charged"
@@ -212,6 +190,10 @@ def in_periods(rows: Any, periods: Periods) -> Any:
     In steps of one projection each: written as one, the expression would double at every use of a
     part.
     """
+    import ibis  # heavy, and only who counts needs it
+
+    from sfumato.records.minutes import with_minutes
+
     rows = with_minutes(rows, periods.column, periods.start, periods.end)
     if periods.time_zone:
         first, changes = _offsets(periods)

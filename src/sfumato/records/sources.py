@@ -254,7 +254,7 @@ def _numbers_in(columns: Columns | None) -> frozenset[str]:
     """The columns that are asked for as numbers and nothing else."""
     if columns is None:
         return frozenset()
-    texts = {columns.user, columns.by}
+    texts = {columns.user, *columns.grouped}
     return frozenset({columns.x, columns.y, columns.weight} - texts - {None})  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from sfumato.audit.catalogue.entries import RAPPOR_ONCE, Specimen, broken, priva
 from sfumato.audit.fixed.bound import lower_bound
 from sfumato.audit.fixed.delta_profile import profile
 from sfumato.audit.fixed.ratio import lower_limit, upper_limit
-from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting import hockey_stick, max_divergence

@@ -1,4 +1,5 @@
-from .bet import Budget, Look
+from .bet import Look
+from .budget import Budget
 from .refutation import refute
 
 __all__ = [

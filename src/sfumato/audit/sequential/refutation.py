@@ -19,7 +19,8 @@ from sfumato.audit.boxes.pairs import Inputs, require_relation
 from sfumato.audit.boxes.runs import as_box, as_pair
 from sfumato.audit.claims import MAX_EPSILON, as_claim, implied
 from sfumato.audit.replay import MIN_RUNS, enough_runs
-from sfumato.audit.sequential.bet import SHARES, Bet, Budget, Look, thin
+from sfumato.audit.sequential.bet import SHARES, Bet, Look, thin
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict, Witness

@@ -52,7 +52,8 @@ from sfumato.cli.console import (
     working,
 )
 from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
-from sfumato.errors import Unverifiable
+from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
+from sfumato.errors import InvalidParameter, Mistakes, Unverifiable
 from sfumato.files import check_outputs, check_writable
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def plan(
 app.command("replay-release")(audit_door.replay_release)
 
 
-@app.command()
+@app.command(cls=ToldTogether)
 @no_verdict_by_accident
 @sentences
 def run(
@@ -153,14 +154,27 @@ def run(
     it. Exit 0 not refuted or certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs
     that you name or that are made up are used, so nothing is charged.
     """
-    from sfumato.audit import Budget, audit_claim
-    from sfumato.audit.render import result_lines
+    from sfumato.audit import Budget
 
     reads = [pairs, *(samples or ())]
-    check_outputs([report] if report else [], {".html"}, reads=reads, overwrite=overwrite)
-    check_outputs([out] if out else [], {".json"}, reads=reads, overwrite=overwrite)
-    claimed = claim_of(claim, relation)
-    limit = Budget.parse(budget)
+    mistakes, claimed, limit = Mistakes(), None, None
+    with mistakes.noted():
+        check_given()
+    for path, suffix in ((report, ".html"), (out, ".json")):
+        with mistakes.noted():
+            check_outputs([path] if path else [], {suffix}, reads=reads, overwrite=overwrite)
+    with mistakes.noted():
+        claimed = claim_of(claim, relation) if claim else None
+    with mistakes.noted():
+        limit = Budget.parse(budget)
+    with mistakes.noted():
+        if not 0 < confidence < 1:
+            raise InvalidParameter(
+                f"confidence must lie between 0 and 1, got {confidence:g}; nothing was run"
+            )
+    tell_with_files(mistakes, *reads)
+    if claimed is None:  # none was given, which was told
+        return
     certificate = certificate_of(
         claimed,
         certify=certify,
@@ -172,6 +186,10 @@ def run(
     )
     for path in filter(None, (report, out)):
         check_writable(path, overwrite=overwrite, lost="nothing was run")
+
+    from sfumato.audit import audit_claim
+    from sfumato.audit.render import result_lines
+
     given = {"samples": samples is not None, "data": bool(data)}
     try:
         with aside(), watching(quiet=quiet or json, json=json) as watch:

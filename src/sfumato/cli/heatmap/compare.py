@@ -9,6 +9,8 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, sentences, show
 from sfumato.cli.heatmap.options import Overwrite, watching
+from sfumato.cli.missing import tell_with_files
+from sfumato.errors import Mistakes
 
 
 @sentences
@@ -47,6 +49,15 @@ def compare(
     table, about one pair in twenty shows a square whose users differ, and as many one whose share
     does. Both maps are paid for, so this costs nothing.
     """
+    from sfumato.heatmap import check_comparison
+
+    mistakes = Mistakes()
+    with mistakes.noted():
+        check_comparison(
+            a, b, zones=zones, coverage=coverage, outputs=out or (), overwrite=overwrite
+        )
+    tell_with_files(mistakes, a, b, zones)
+
     from sfumato.heatmap import as_text, compare_maps
 
     with watching(quiet=quiet or json) as watch:

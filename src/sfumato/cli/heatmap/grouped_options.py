@@ -30,6 +30,7 @@ from sfumato.cli.heatmap.options import (
     Over,
     Overwrite,
     PerPeriod,
+    PerValue,
     Plane,
     RowsPerUser,
     Shape,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sfumato.heatmap import MapMethod
-    from sfumato.records import Periods
+    from sfumato.records import Groups, Periods
 
 PERIODS = ("hour", "day", "week", "month", "weekday", "hour-of-day")
 
@@ -139,8 +140,9 @@ class MethodOptions(OptionGroup):
 class GroupOptions(OptionGroup):
     """Which maps are made of one table: one for each value of a column, or for each period."""
 
-    by: By = ""
-    values: Values = ""
+    by: By = None
+    values: Values = None
+    mass_per_value: PerValue = False
     time: Time = ""
     start: From = ""
     end: To = ""
@@ -149,29 +151,56 @@ class GroupOptions(OptionGroup):
 
     @property
     def column(self) -> str:
-        """The column of the groups, if they are values of one."""
-        return "" if self.time else self.by
+        """The column of the groups, if they are bare values of one."""
+        one = len(self.by or ()) == 1 and not (self.time or self.mass_per_value)
+        return self.by[0] if one and self.by else ""
 
-    def named(self) -> tuple[str, ...] | Periods | None:
-        """The groups the options name: none, values of a column, or periods."""
-        if not self.time:
-            if self.start or self.end or self.time_zone or self.mass_per_period:
-                raise InvalidParameter(
-                    "--from, --to, --time-zone and --mass-per-period are about a column of times: name it "
-                    "with --time; nothing was charged"
-                )
-            return _values(self.by, self.values)
+    def named(self) -> Groups:
+        """The groups the options name: none, values of a column, periods, or pairs of these."""
+        if not self.time and (self.start or self.end or self.time_zone or self.mass_per_period):
+            raise InvalidParameter(
+                "--from, --to, --time-zone and --mass-per-period are about a column of times: name it "
+                "with --time; nothing was charged"
+            )
+        by = self.by or []
+        columns = [one for one in by if not (self.time and one in PERIODS)]
+        if len(by) > 2:
+            raise InvalidParameter(
+                f"maps are by two columns at most, got {', '.join(by)}; nothing was charged"
+            )
+        if self.time and (not (self.start and self.end) or len(columns) == len(by)):
+            raise InvalidParameter(
+                "--time needs --by hour, day, week, month, weekday or hour-of-day, --from and --to, and "
+                "--values of a second --by only; nothing was charged"
+            )
+        if len(columns) != len(self.values or ()):
+            raise InvalidParameter(
+                "--by needs its public values in --values, and --values a column in --by, one list for "
+                "each column; nothing was charged"
+            )
+        if self.mass_per_value and not columns:
+            raise InvalidParameter(
+                "--mass-per-value is about the values of a column: name it with --by; nothing was charged"
+            )
+        if not by:
+            return None
+        lists = dict(zip(columns, map(_split, self.values or ()), strict=True))
+        if len(by) == 1 and self.column:
+            return lists[self.column]
+        from sfumato.records import Pairs, Values
+
+        parts = [
+            Values(one, lists[one], self.mass_per_value) if one in lists else self._periods(one)
+            for one in by
+        ]
+        return parts[0] if len(parts) == 1 else Pairs(*parts)
+
+    def _periods(self, unit: str) -> Periods:
         from sfumato.records import Periods
 
-        if self.values or not (self.start and self.end) or self.by not in PERIODS:
-            raise InvalidParameter(
-                "--time needs --by hour, day, week, month, weekday or hour-of-day, --from and --to, and no "
-                "--values; "
-                "nothing was charged"
-            )
         return Periods(
             self.time,
-            self.by,  # type: ignore[arg-type]  # one of PERIODS, as was asked above
+            unit,  # type: ignore[arg-type]  # one of PERIODS, as was asked before
             _moment(self.start, "--from"),
             _moment(self.end, "--to"),
             time_zone=self.time_zone,
@@ -203,13 +232,8 @@ def _moment(text: str, option: str) -> datetime:
         ) from None
 
 
-def _values(by: str, values: str) -> tuple[str, ...] | None:
-    if bool(by) != bool(values):
-        raise InvalidParameter(
-            "--by needs its public values in --values, and --values a column in --by; nothing was charged"
-        )
-    if not by:
-        return None
+def _split(values: str) -> tuple[str, ...]:
+    """The names in a list with commas."""
     groups = tuple(value.strip() for value in values.split(","))
     if len(set(groups)) < len(groups) or "" in groups:
         raise InvalidParameter(

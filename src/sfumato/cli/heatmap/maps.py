@@ -139,7 +139,7 @@ def release(
         raise typer.Exit(MADE_BEFORE)
 
 
-@app.command()
+@app.command(cls=ToldTogether)
 @grouped
 @sentences
 def rehearse(
@@ -160,23 +160,42 @@ def rehearse(
 
     Never run it on private data: the errors it prints are exact numbers about the rows.
     """
+    from sfumato.heatmap import check_rehearsal
+    from sfumato.records import check_source
+
+    asked: dict[str, Any] = {
+        "public": public,
+        "by": maps.column,
+        "outputs": out or (),
+        **rows.keywords(),
+        **area.keywords(),
+        **files.keywords(),
+    }
+    mistakes, groups = Mistakes(), None
+    with mistakes.noted():
+        check_given()
+    with mistakes.noted():
+        groups = maps.named()
+    with mistakes.noted():
+        method.check()
+    with mistakes.noted():
+        check_rehearsal(input, epsilon=epsilon, groups=groups, **asked)
+    with mistakes.noted():
+        check_source(input, connection=rows.connection)
+    mistakes.tell()
+
     from sfumato.heatmap import as_text, rehearse_heatmap
 
     with watching(quiet=quiet or json) as watch:
         result = rehearse_heatmap(
             input,
-            public=public,
             epsilon=epsilon,
             method=method.named(),
-            groups=maps.named(),
-            by=maps.column,
+            groups=groups,
             prior=prior,
-            outputs=out,
             watch=watch,
             warn=aloud,
-            **rows.keywords(),
-            **area.keywords(),
-            **files.keywords(),
+            **asked,
         )
     show(result.to_json(), as_text(result), json=json)
 

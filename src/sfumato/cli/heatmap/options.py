@@ -110,16 +110,31 @@ TextCoordinates = Annotated[
     ),
 ]
 By = Annotated[
-    str,
+    list[str] | None,
     _option(
         "Rows",
         "Column of maps, e.g. image: one map for each value. With --time: hour, day, week, month, "
-        "weekday or hour-of-day.",
+        "weekday or hour-of-day. Twice for a map of each pair.",
+        show_default=False,
     ),
 ]
 Values = Annotated[
-    str,
-    _option("Rows", "The public values of --by, with commas; {by} in --out names the file."),
+    list[str] | None,
+    _option(
+        "Rows",
+        "The public values of --by, with commas; again for its second column. {by} in --out names the "
+        "file.",
+        show_default=False,
+    ),
+]
+PerValue = Annotated[
+    bool,
+    _option(
+        "Rows",
+        "Everyone has mass 1 in each value. Costs epsilon for each, unless the ledger protects "
+        "user-image (for --by image, and so on).",
+        "--mass-per-value",
+    ),
 ]
 
 # -- time

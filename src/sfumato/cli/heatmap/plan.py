@@ -15,9 +15,11 @@ from sfumato.cli.heatmap.options import (
     MethodOption,
     Overwrite,
     PerPeriod,
+    PerValue,
     Plane,
     RowsPerUser,
 )
+from sfumato.errors import Mistakes
 
 
 class Data(StrEnum):
@@ -61,6 +63,7 @@ def plan(
         typer.Option(help="How many maps, e.g. images, there are of each period.", min=1),
     ] = 1,
     mass_per_period: PerPeriod = False,
+    mass_per_value: PerValue = False,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -100,24 +103,32 @@ def plan(
     from sfumato.heatmap import plan_heatmap, public_area
     from sfumato.report import check_plan_path, write_plan
 
-    if out is not None:
-        check_plan_path(out, overwrite=overwrite)
-    area = public_area(bounds, plane=plane, crs=crs or None, levels=levels) if bounds else None
-    planned = plan_heatmap(
-        epsilon=epsilon or None,
-        users=users,
-        target=want or None,
-        kind=kind.value,
-        levels=levels,
-        blur=blur,
-        method=method,
-        area=area,
-        frames=frames,
-        maps=maps,
-        mass_per_period=mass_per_period,
-        rows=rows,
-        rows_per_user=rows_per_user,
-    )
+    mistakes, area, planned = Mistakes(), None, None
+    with mistakes.noted():
+        if out is not None:
+            check_plan_path(out, overwrite=overwrite)
+    with mistakes.noted():
+        area = public_area(bounds, plane=plane, crs=crs or None, levels=levels) if bounds else None
+    with mistakes.noted():
+        planned = plan_heatmap(
+            epsilon=epsilon or None,
+            users=users,
+            target=want or None,
+            kind=kind.value,
+            levels=levels,
+            blur=blur,
+            method=method,
+            area=area,
+            frames=frames,
+            maps=maps,
+            mass_per_period=mass_per_period,
+            mass_per_value=mass_per_value,
+            rows=rows,
+            rows_per_user=rows_per_user,
+        )
+    mistakes.tell()
+    if planned is None:  # what stopped it was told
+        return
     if out is not None:
         write_plan(planned, out, overwrite=overwrite)
         say(f"wrote {out}", quiet=quiet or json)

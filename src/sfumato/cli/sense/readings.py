@@ -10,12 +10,14 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
+from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
 from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
 from sfumato.cli.sense import track as sense_track
 from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ keys = typer.Typer(
 app.add_typer(keys, name="key")
 
 
-@app.command("release")
+@app.command("release", cls=ToldTogether)
 @sentences
 def release(
     readings: Annotated[
@@ -100,19 +102,29 @@ def release(
     and is paid for by the window it falls into; a window that renews does not protect a source that
     stays.
     """
+    quietly = quiet or json
+    mistakes = Mistakes()
+    asked: dict[str, Any] = {}
+    with mistakes.noted():
+        check_given()
+    for path in out or ():
+        with mistakes.noted():
+            reads = [readings, site, ledger, device]
+            check_outputs([path], {".json", ".csv"}, reads=reads, overwrite=bool(once))
+    with mistakes.noted():
+        asked["loss"] = reading_loss(epsilon, delta, rho)
+    with mistakes.noted():
+        asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta)
+    with mistakes.noted():
+        if not note.isprintable():
+            raise InvalidParameter("a note must be printable on one line; nothing was charged")
+    tell_with_files(mistakes, readings, site, ledger, device)
+
     from sfumato.sensing.pipeline import price_release, release_readings
     from sfumato.sensing.render import price, release_remark
 
-    quietly = quiet or json
-    asked: dict[str, Any] = {
-        "ledger": ledger,
-        "windows": _windows(windows, window, budget_epsilon, budget_delta),
-        "loss": reading_loss(epsilon, delta, rho),
-        "share": share,
-        "calibration": calibration.value,
-    }
+    asked |= {"ledger": ledger, "share": share, "calibration": calibration.value}
     if dry_run:
-        check_outputs(out, {".json", ".csv"}, reads=[readings, site, ledger, device])
         with watching(quiet=quietly) as watch:
             priced = price_release(site, watch=watch, **asked)
         show(priced.to_json(), price(priced), json=json)

@@ -10,8 +10,9 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
 from sfumato.cli.endings import FAILED, UNRELIABLE
+from sfumato.cli.missing import tell_with_files
 from sfumato.cli.sense.options import Overwrite
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, write_file
 
 
@@ -118,13 +119,19 @@ def recover(
     checks again; the answer of another --estimator stands beside it, and has no proof. Exit 9 where
     the readings contradict what was found: the verdict, said first, is not to rely on it.
     """
+    silent = quiet or json
+    inputs = [*files, site, sources, layout]
+    mistakes, within = Mistakes(), None
+    for path, suffixes in [*((one, {".json", ".csv"}) for one in out or ()), (plot, {".png"})]:
+        with mistakes.noted():
+            check_outputs([path] if path else [], suffixes, reads=inputs, overwrite=overwrite)
+    with mistakes.noted():
+        within = _radius(radius)
+    tell_with_files(mistakes, *inputs)
+
     from sfumato.sensing.pipeline import recover_sources, true_sources
     from sfumato.sensing.render import recovery_lines
 
-    silent = quiet or json
-    inputs = [*files, site, sources, layout]
-    check_outputs(out or [], {".json", ".csv"}, reads=inputs, overwrite=overwrite)
-    check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
     with watching(quiet=silent) as watch:
         result = recover_sources(
             files,
@@ -138,7 +145,7 @@ def recover(
             fit=[one.value for one in fit or ()],
             time=time,
             average=average,
-            radius=_radius(radius),
+            radius=within,
             sources=sources,
             communities=communities,
             watch=watch,

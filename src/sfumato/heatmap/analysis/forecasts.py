@@ -17,7 +17,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import PchipInterpolator
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -185,7 +184,9 @@ class Table:
 
 
 @lru_cache(maxsize=128)
-def _through(table: Table, metric: Metric, line: Line) -> PchipInterpolator:
+def _through(table: Table, metric: Metric, line: Line) -> Any:
+    from scipy.interpolate import PchipInterpolator  # heavy, and a refusal needs none
+
     return PchipInterpolator(table.knots, table.lines[metric][line])
 
 

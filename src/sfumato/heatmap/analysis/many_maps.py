@@ -29,12 +29,14 @@ class Shares:
         frames: How many periods, at least 1.
         maps: How many maps in each period, at least 1.
         mass_per_frame: Whether everybody has mass 1 in each frame, which costs epsilon for each.
+        mass_per_map: Whether everybody has mass 1 in each map of a frame.
 
     """
 
     frames: int = 1
     maps: int = 1
     mass_per_frame: bool = False
+    mass_per_map: bool = False
 
     def __post_init__(self) -> None:
         for name in ("frames", "maps"):
@@ -48,7 +50,8 @@ class Shares:
     @property
     def of_a_user(self) -> float:
         """What one map has of a user's mass 1 on average, if everybody is in every map."""
-        return 1 / (self.maps if self.mass_per_frame else self.count)
+        shared = 1 if self.mass_per_frame else self.frames
+        return 1 / (shared if self.mass_per_map else shared * self.maps)
 
 
 @dataclass(frozen=True, slots=True)

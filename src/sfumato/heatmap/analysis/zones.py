@@ -14,12 +14,10 @@ from sfumato.files import Polygon
 from sfumato.heatmap.analysis.overlap import signed_area
 from sfumato.heatmap.analysis.zone_intervals import FINEST_ZONES, zone_limits
 from sfumato.heatmap.analysis.zone_shapes import UNDONE, Zone, ZoneMask, in_degrees, placed
+from sfumato.heatmap.measure import HIGHEST_COVERAGE
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
-
-# Above it, hardly a draw would lie beyond an end.
-HIGHEST_COVERAGE = 0.95
 
 
 @dataclass(frozen=True, slots=True)

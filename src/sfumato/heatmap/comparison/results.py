@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sfumato._types import FloatArray
 from sfumato.heatmap.comparison.difference_map import MapDifference
 from sfumato.heatmap.comparison.differences import CONFIDENCE, Change, Found
 from sfumato.heatmap.comparison.shift import Shift
@@ -75,6 +76,7 @@ class Pictured:
         users_found: Where they differ for sure, in users; None if a map does not say how sure it is.
         shares_found: The same in shares.
         flow: One of the cheapest ways to move the mass of shares, on cells of some level.
+        lines: The borders of the zones, in the units of the maps.
 
     """
 
@@ -84,6 +86,7 @@ class Pictured:
     users_found: Found | None
     shares_found: Found | None
     flow: GridFlow
+    lines: tuple[FloatArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

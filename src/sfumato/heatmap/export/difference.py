@@ -37,7 +37,6 @@ from sfumato.heatmap.render.compare import (
 )
 from sfumato.spaces import DEGREE, Area
 
-SUFFIXES = (".png", ".html", ".json", ".csv")
 CELLS = 6  # the level of a table of cells: narrower than the blur
 SHOWN = 20  # squares on a page
 # The quantile of differences that has the strongest color: a single peak does not pale all others.
@@ -127,12 +126,16 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
         arrows_say="arrows: where mass moves as shares; longer for more of it"
         if moved
         else "no arrows: mass moves no further than noise alone would move it",
+        lines=drawn.lines,
     )
 
 
 def _caption(result: CompareResult) -> str:
     _, *said = sentences(result)
     lines = [f"{one[0].upper()}{one[1:]}." for one in (*said, *result.remarks)]
+    if result.zones:
+        many = len(result.zones)
+        lines.append(f"Outlined: {'the zone' if many == 1 else f'the {many:,} zones'} compared.")
     promised = dict.fromkeys(result.statements)
     return "\n".join([*lines, *(f"{one}." for one in promised)])
 

@@ -24,6 +24,7 @@ from sfumato.spaces import Area
 if TYPE_CHECKING:
     from sfumato.heatmap.export.ground import Ground
     from sfumato.heatmap.export.legend import LegendKind
+    from sfumato.heatmap.export.output_names import Group
     from sfumato.heatmap.results import HeatmapRelease
 
 
@@ -53,7 +54,7 @@ class WriteOptions:
     def ground(self, release: HeatmapRelease) -> Ground:
         """What lies under a map."""
         found: Ground = _part("ground").ground_of(
-            release.area, over=self.over, outline=self.outline, group=release.group
+            release.area, over=self.over, outline=self.outline, group=release.group_words
         )
         return found
 
@@ -283,7 +284,7 @@ def write(
     target = Path(path)
     options = WriteOptions(level, over, h3_resolution, outline, legend, every_cell)
     check_outputs(
-        [target], release.area, options=options, groups=(release.group,), overwrite=overwrite
+        [target], release.area, options=options, groups=(release.group_words,), overwrite=overwrite
     )
     if level is not None:
         release.area.grid.at_level(level)
@@ -295,7 +296,7 @@ def check_outputs(
     area: Area,
     *,
     options: WriteOptions = PLAIN,
-    groups: tuple[str, ...] = ("",),
+    groups: tuple[Group, ...] = ("",),
     overwrite: bool = False,
 ) -> None:
     """Refuse outputs that could not be written, before anything is read or charged.

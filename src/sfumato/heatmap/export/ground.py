@@ -11,7 +11,7 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import Feature, features_of, read_bytes
+from sfumato.files import Feature, features_of, named_system, read_bytes
 from sfumato.heatmap.analysis.overlap import moved, turns
 from sfumato.heatmap.export.georeferenced import georeferenced
-from sfumato.heatmap.export.output_names import of_group
-from sfumato.heatmap.reference_systems import ReferenceSystem
+from sfumato.heatmap.export.output_names import Group, of_group
+from sfumato.heatmap.reference_systems import DEGREES, ReferenceSystem
 from sfumato.spaces import Area
 
 Pixels = npt.NDArray[np.uint8]
@@ -121,7 +121,7 @@ class Ground:
 
 
 def ground_of(
-    area: Area, *, over: str | Path | None, outline: str | Path | None, group: str = ""
+    area: Area, *, over: str | Path | None, outline: str | Path | None, group: Group = ""
 ) -> Ground:
     """What lies under the map of a group: {by} in the name of the image stands for it."""
     return Ground(
@@ -135,7 +135,7 @@ def check_ground(
     *,
     over: str | Path | None,
     outline: str | Path | None,
-    groups: tuple[str, ...] = ("",),
+    groups: tuple[Group, ...] = ("",),
 ) -> None:
     """Refuse files that cannot lie under the maps of an area, before anything is charged or written."""
     if outline is not None and not _outline(*_version(outline), area).lines:
@@ -166,14 +166,18 @@ def _version(path: str | Path) -> tuple[str, int, int]:
 def _outline(path: str, _time: int, _size: int, area: Area) -> Outline:
     data = read_bytes(path, undone=UNDONE)
     found = features_of(data, path, undone=UNDONE)
-    lines = [_in_units(line, area) for one in found for line in _lines(one)]
-    cut = tuple(
-        piece
-        for line in lines
-        for turn in turns(area)
-        for piece in inside_bounds(moved(line, turn), area.bounds)
+    system = _system(data, path, area)
+    lines = [_in_units(line, area, system) for one in found for line in _lines(one)]
+    return Outline(
+        Path(path).name, hashlib.sha256(data).hexdigest(), tuple(lines_inside(lines, area))
     )
-    return Outline(Path(path).name, hashlib.sha256(data).hexdigest(), cut)
+
+
+def lines_inside(lines: Iterable[FloatArray], area: Area) -> Iterator[FloatArray]:
+    """The pieces of lines in the units of a map that lie inside its bounds, also after a turn of the Earth."""
+    for line in lines:
+        for turn in turns(area):
+            yield from inside_bounds(moved(line, turn), area.bounds)
 
 
 def _lines(one: Feature) -> Iterator[FloatArray]:
@@ -182,10 +186,31 @@ def _lines(one: Feature) -> Iterator[FloatArray]:
         yield from polygon
 
 
-def _in_units(line: FloatArray, area: Area) -> FloatArray:
-    """Positions of a GeoJSON file in the units of a map: those of its reference system, if it has one."""
-    system = ReferenceSystem.named(area.crs) if area.crs else None
-    return line if system is None else system.places_from_degrees(line)
+def _system(data: bytes, path: str, area: Area) -> ReferenceSystem | None:
+    """The system into which degrees are to be transformed; None where positions are the map's already.
+
+    A file is in longitudes and latitudes (RFC 7946), or in the system that its member "crs" names,
+    as files of before that have it: as zones are read.
+    """
+    said = named_system(data)
+    own = ReferenceSystem.named(area.crs) if area.crs else None
+    theirs = None if said is None or said == DEGREES else ReferenceSystem.named(said)
+    if theirs is None:
+        return own
+    if own is None or theirs.name != own.name:
+        raise InvalidInput(
+            f"{path} is in {theirs.name}, the map in {area.crs or area.kind}: an outline is in longitudes and "
+            f"latitudes, or in the system of the map; {UNDONE}"
+        )
+    return None
+
+
+def _in_units(line: FloatArray, area: Area, system: ReferenceSystem | None) -> FloatArray:
+    """Positions of a GeoJSON file in the units of a map; edges that are bent there get positions in between."""
+    if system is None:
+        return line
+    low_x, low_y, high_x, high_y = area.bounds
+    return system.line_from_degrees(line, max(high_x - low_x, high_y - low_y) / PARTS)
 
 
 def inside_bounds(
@@ -196,7 +221,13 @@ def inside_bounds(
     >>> [piece.tolist() for piece in inside_bounds(np.array([[-1.0, 1], [3, 1]]), (0, 0, 2, 2))]
     [[[0.0, 1.0], [2.0, 1.0]]]
     """
-    line = line[np.isfinite(line).all(axis=1)]
+    reached = np.asarray(np.isfinite(line).all(axis=1))
+    if not reached.all():
+        # What lies nowhere ends a line: its neighbors are not joined.
+        for part in np.split(np.arange(len(line)), np.flatnonzero(np.diff(reached)) + 1):
+            if reached[part[0]]:
+                yield from inside_bounds(line[part], bounds)
+        return
     if len(line) < 2:
         return
     start, step = line[:-1], line[1:] - line[:-1]

@@ -49,6 +49,36 @@
     if (data.under && under.complete) pen.drawImage(under, toX(0), toY(0), toX(1) - toX(0), toY(1) - toY(0));
     pen.drawImage(sheet, 0, 0, view.width, view.height);
     if (lines.length) outline(toX, toY);
+    marks(toX, toY);
+  };
+
+  // -- longitudes, latitudes and a scale bar, as in the other pictures
+
+  const words = (text, x, y, ink) => {
+    pen.lineJoin = "round"; pen.lineWidth = 3; pen.strokeStyle = data.under ? "#ffffffd9" : style("--paper");
+    pen.strokeText(text, x, y);
+    pen.fillStyle = ink; pen.fillText(text, x, y);
+  };
+  const marks = (toX, toY) => {
+    const [across, up] = data.places, quiet = data.under ? "#444c56" : style("--grey");
+    pen.strokeStyle = dark.matches && !data.under ? "#ffffff2e" : "#3040502e"; pen.lineWidth = 1;
+    pen.beginPath();
+    for (const [part] of across) { pen.moveTo(toX(part), toY(0)); pen.lineTo(toX(part), toY(1)); }
+    for (const [part] of up) { pen.moveTo(toX(0), toY(part)); pen.lineTo(toX(1), toY(part)); }
+    pen.stroke();
+    pen.font = '14px system-ui, "DejaVu Sans", sans-serif';
+    pen.textAlign = "left"; pen.textBaseline = "alphabetic";
+    for (const [part, said] of across) if (toX(part) < toX(1) - 60) words(said, toX(part) + 4, toY(1) - 6, quiet);
+    for (const [part, said] of up) if (toY(part) > toY(0) + 20 && toY(part) < toY(1) - 56) words(said, toX(0) + 6, toY(part) - 4, quiet);
+    if (!data.scale) return;
+    const [share, said] = data.scale, long = share * (toX(1) - toX(0)), x = toX(0) + 14, y = toY(1) - 32;
+    const ink = data.under ? "#1f2328" : style("--ink");
+    pen.fillStyle = data.under ? "#ffffff" : style("--paper"); pen.fillRect(x, y, long, 5);
+    pen.fillStyle = ink; pen.fillRect(x, y, long / 2, 5);
+    pen.strokeStyle = ink; pen.lineWidth = 1; pen.strokeRect(x + 0.5, y + 0.5, long - 1, 4);
+    pen.textAlign = "right";
+    words(said, x + long, y - 5, ink);
+    pen.textAlign = "left";
   };
 
   // -- the ground: lines as parts of the bounds, and an image that fills them

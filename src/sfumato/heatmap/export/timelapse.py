@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import TOPS, round_number, shades
+from sfumato.figures import TOPS, Frame, place_marks, round_number, scale_bar, shades
 from sfumato.heatmap.accuracy.map_error import some_of
 from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
 from sfumato.heatmap.export.ground import Ground
@@ -27,10 +27,10 @@ from sfumato.heatmap.export.page import facts, palettes
 from sfumato.heatmap.export.picture import NOTHING_UNDER, drawn, encoded
 from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
+from sfumato.spaces import DEGREE, Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
-    from sfumato.spaces import Area
 
 FINEST_FRAME = 8
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -171,7 +171,29 @@ def _data(maps: Sequence[HeatmapRelease], title: str, ground: Ground) -> dict[st
         "outline": None if ground.outline is None else ground.outline.to_json(area),
         "down": area.kind == "pixels",
         "box": _box(area, pictures[0].extent),
+        **_marks(area),
         "frames": [encoded(one if area.kind == "pixels" else one[::-1]) for one in grey],
+    }
+
+
+def _marks(area: Area) -> dict[str, Any]:
+    """What the frame of other pictures has: longitudes, latitudes and a scale bar, as parts of the bounds."""
+    low_x, low_y, high_x, high_y = area.bounds
+    in_degrees = area.kind == "degrees"
+    middle = math.cos(math.radians((low_y + high_y) / 2)) if in_degrees else 1.0
+    frame = Frame(
+        area.bounds,
+        area.bounds,
+        meter=DEGREE * middle if in_degrees else area.metre or None,
+        degrees=in_degrees,
+    )
+    across, up = place_marks(frame)
+    return {
+        "places": [
+            [[round((at - low_x) / (high_x - low_x), 6), said] for at, said in across],
+            [[round((high_y - at) / (high_y - low_y), 6), said] for at, said in up],
+        ],
+        "scale": None if frame.meter is None else scale_bar(frame),
     }
 
 

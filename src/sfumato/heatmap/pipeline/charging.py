@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,6 @@ from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
 from sfumato.heatmap.accuracy.noise_mark import EmptyMaps
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
-from sfumato.heatmap.pipeline.outputs import group_names
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.privacy import (
     UNITS,
@@ -27,7 +25,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.accounting import Number, canonical, exact, parameters
 from sfumato.privacy.ledger import Table
-from sfumato.records import CellSums, Columns, Periods, bound_of_sums
+from sfumato.records import CellSums, Columns, Groups, bound_of_sums, names_of, told_by_maps
 from sfumato.spaces import Area
 
 Method = str | MapMethod[Any]
@@ -56,7 +54,7 @@ def release_sums(
     ledger: Ledger,
     epsilon: Number,
     method: Method = DEFAULT,
-    groups: Sequence[str] | Periods = ("",),
+    groups: Groups = ("",),
     noise: Noise | None = None,
     area_cost: PureDP | None = None,
     columns: Columns | None = None,
@@ -69,7 +67,7 @@ def release_sums(
     """One private map for each group of guarded sums, as one release.
 
     It costs at most epsilon for each mass of UNITS by which the sums can move: once, unless users
-    have mass per period. `area_cost` is what `find_area` was paid for the area, if it was asked,
+    have mass per period or value. `area_cost` is what `find_area` was paid for the area, if it was asked,
     and `columns` what was counted: the maps say so. `price` is what was planned, if it was.
 
     Args:
@@ -78,7 +76,7 @@ def release_sums(
         ledger: The ledger that pays.
         epsilon: What the maps may cost for each mass, above 0.
         method: A method, or its name.
-        groups: The names of the groups, or the periods.
+        groups: The names of the groups, or the values, periods or pairs.
         noise: Where the noise comes from; the system, if none is given.
         area_cost: What finding the area cost, if it was found.
         columns: What was counted.
@@ -97,7 +95,7 @@ def release_sums(
         SolverFailed: No map could be made of what was paid for; it is kept beside the ledger.
 
     """
-    names = group_names(groups)
+    names = names_of(groups)
     if guarded.bound.size != len(names) * area.grid.size:
         raise InvalidParameter(
             f"sums of {len(names)} group(s) on {area.grid.side} x {area.grid.side} cells are wanted, "
@@ -144,13 +142,13 @@ def maps_of_receipt(
     *,
     method: MapMethod[Any],
     price: Price,
-    groups: Sequence[str] | Periods,
+    groups: Groups,
     area_cost: PureDP | None = None,
     columns: Columns | None = None,
     title: str = "",
 ) -> tuple[HeatmapRelease, ...]:
     """The maps that are made of what was released: this costs nothing."""
-    names = group_names(groups)
+    names = names_of(groups)
     counted = {} if columns is None else parameters(columns)
     nothing = EmptyMaps(method, price.mechanism, area)
     try:
@@ -164,8 +162,7 @@ def maps_of_receipt(
                 receipt=receipt,
                 group=group,
                 area_cost=area_cost,
-                counted=counted
-                | ({"period": groups.told(number)} if isinstance(groups, Periods) else {}),
+                counted=counted | told_by_maps(groups, number),
                 title=title,
                 posterior=one.posterior,
                 noise_scale=one.noise_scale,
@@ -246,6 +243,7 @@ def check_affordable(
     team: str = "",
     table: Table | None = None,
     other_table: bool = False,
+    what: str = "periods",
 ) -> None:
     """Refuse costs that the ledger would refuse, before any row is read."""
     try:
@@ -254,7 +252,7 @@ def check_affordable(
         masses = int(bound.required("l1", by="a map") / UNITS)
         if masses == 1:
             raise
-        raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} periods: {problem}") from None
+        raise BudgetExceeded(f"epsilon {epsilon} in each of {masses} {what}: {problem}") from None
 
 
 def check_noise(noise: Noise | None, budget: Ledger) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import write_file
 from sfumato.heatmap.analysis.metrics import POOLED
-from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
+from sfumato.heatmap.analysis.zone_shapes import Zone, placed, read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.comparison.difference_map import map_difference, total_change
 from sfumato.heatmap.comparison.differences import Found, find_changes
@@ -19,12 +20,15 @@ from sfumato.heatmap.comparison.known_cells import Counted, counted, of_shares
 from sfumato.heatmap.comparison.results import CompareResult, Differences, Pictured, ZoneChange
 from sfumato.heatmap.comparison.shift import shift_between
 from sfumato.heatmap.export.archive import read_heatmap
-from sfumato.heatmap.export.difference import SUFFIXES, comparison_file
+from sfumato.heatmap.export.difference import comparison_file
+from sfumato.heatmap.export.ground import lines_inside
 from sfumato.heatmap.export.output_names import Outputs, paths_of
-from sfumato.heatmap.pipeline.outputs import Watch, check_output
+from sfumato.heatmap.pipeline.mistakes import check_comparison
+from sfumato.heatmap.pipeline.outputs import Watch
 from sfumato.heatmap.pipeline.saved_maps import Map
 from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import UNITS
+from sfumato.spaces import Area
 from sfumato.transport import EmdResult, GridFlow, compare_masses
 
 UNDONE = "nothing was compared"
@@ -74,9 +78,7 @@ def compare_maps(
 
     """
     targets = paths_of(outputs)
-    read = [one for one in (a, b, zones) if isinstance(one, str | Path)]
-    for path in targets:
-        check_output(path, SUFFIXES, read, what="comparisons", overwrite=overwrite)
+    check_comparison(a, b, zones=zones, coverage=coverage, outputs=targets, overwrite=overwrite)
     before, after = _pair(a, b, mixed=mixed)
     places: tuple[Zone, ...] = ()
     if zones is not None:
@@ -224,8 +226,16 @@ def _compared(
             in_users,
             in_shares,
             distance.flow,
+            tuple(lines_inside(_borders(places, area), area)),
         ),
     )
+
+
+def _borders(places: tuple[Zone, ...], area: Area) -> Iterator[FloatArray]:
+    """The rings of zones, in the units of the maps."""
+    for zone in places:
+        for polygon in placed(zone, area, area.grid.levels).polygons:
+            yield from polygon
 
 
 def _found(before: Counted | None, after: Counted | None, release: HeatmapRelease) -> Found | None:

@@ -67,7 +67,7 @@ class HeatmapOptions(TypedDict, total=False):
     weight: str | None
     weight_step: Number | None
     weight_cap: int
-    by: str | None
+    by: str | tuple[str, ...] | None
     one_row_one_user: bool
     rows_per_user: int | None
     engine: Engine

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput
 from sfumato.files import holds
 from sfumato.heatmap.accuracy.map_error import MapError, some_of
 from sfumato.heatmap.export.formats import (
@@ -23,11 +23,11 @@ from sfumato.heatmap.export.formats import (
     format_of,
     keep_apart,
 )
-from sfumato.heatmap.export.output_names import Outputs, files_of, of_group, paths_of
+from sfumato.heatmap.export.output_names import Group, Outputs, files_of, of_group, paths_of
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.private_map import HeatmapRelease
-from sfumato.records import Periods
+from sfumato.records import Groups, Pairs, Periods, names_of
 from sfumato.spaces import Area
 
 Watch = Callable[[str], None]
@@ -39,6 +39,7 @@ class OutputPlan:
 
     Attributes:
         files: The files of each map, by the name of its group.
+        words: What stands for each group in names of files.
         timelapses: Pages that show all periods one after the other.
         options: How files are written.
         overwrite: Whether files that exist are replaced.
@@ -47,6 +48,7 @@ class OutputPlan:
     """
 
     files: dict[str, list[Path]] = field(default_factory=dict)
+    words: dict[str, Group] = field(default_factory=dict)
     timelapses: tuple[Path, ...] = ()
     options: WriteOptions = PLAIN
     overwrite: bool = False
@@ -60,7 +62,11 @@ class OutputPlan:
     def check(self, area: Area, *, others: Iterable[str | Path | None], rows: Any) -> None:
         """Refuse what could not be written, and what would replace a file that is read."""
         # A film has one image under all frames.
-        groups = (*self.files, *([""] if self.timelapses or not self.files else []))
+        named = [self.words.get(one, one) for one in self.files]
+        groups: tuple[Group, ...] = (
+            *named,
+            *([""] if self.timelapses or not self.files else []),
+        )
         check_outputs(
             self.every,
             area,
@@ -75,7 +81,7 @@ class OutputPlan:
 
 def plan_outputs(
     outputs: Outputs,
-    groups: Sequence[str] | Periods | None,
+    groups: Groups,
     *,
     options: WriteOptions = PLAIN,
     overwrite: bool = False,
@@ -85,7 +91,7 @@ def plan_outputs(
     With periods, an .html without {by} in its name is a timelapse of all of them.
     """
     paths = with_styles(paths_of(outputs))
-    names = group_names(groups)
+    names = names_of(groups)
     timelapses = [
         path
         for path in paths
@@ -94,43 +100,26 @@ def plan_outputs(
         and "{by}" not in path.name
     ]
     rest = [path for path in paths if path not in timelapses]
-    files = {name: files_of(rest, name) for name in names}
-    return OutputPlan(files, tuple(timelapses), options, overwrite)
+    words = dict(zip(names, words_of_groups(groups), strict=True))
+    files = {name: files_of(rest, words[name]) for name in names}
+    return OutputPlan(files, words, tuple(timelapses), options, overwrite)
+
+
+def words_of_groups(groups: Groups) -> list[Group]:
+    """What stands for each group in names of files: of a pair, each of its columns too."""
+    names = names_of(groups)
+    if not isinstance(groups, Pairs):
+        return list(names)
+    return [
+        {"by": name} | {one["by"]: one["name"] for one in groups.told(number)}
+        for number, name in enumerate(names)
+    ]
 
 
 def with_styles(paths: list[Path]) -> list[Path]:
     """The files, and beside each .geojson the style that QGIS looks for there."""
     styles = [path.with_suffix(STYLE) for path in paths if path.suffix.lower() == ".geojson"]
     return paths + [one for one in dict.fromkeys(styles) if one not in paths]
-
-
-def group_names(groups: Sequence[str] | Periods | None) -> tuple[str, ...]:
-    """What each map of a release is called; one without a name if there are no groups."""
-    if groups is None:
-        return ("",)
-    if isinstance(groups, str):
-        raise InvalidParameter(
-            f"groups are a list of names, got the text {groups!r}; nothing was charged"
-        )
-    return groups.names if isinstance(groups, Periods) else tuple(groups)
-
-
-def check_output(
-    path: Path, suffixes: Sequence[str], read: Iterable[str | Path], *, what: str, overwrite: bool
-) -> None:
-    """Refuse one file of a table that could not be written, or that would replace what is read."""
-    if path.suffix.lower() not in suffixes:
-        raise InvalidParameter(
-            f"{what} end in one of {', '.join(suffixes)}, got {path}; nothing was written"
-        )
-    if path.resolve() in {Path(one).resolve() for one in read}:
-        raise InvalidParameter(f"{path} must not replace the map or its zones; nothing was written")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InvalidParameter(
-            f"the folder of {path} must be there to write to; nothing was written"
-        )
-    if path.is_dir() or (os.path.lexists(path) and not overwrite):
-        raise ExistsAlready(f"{path} exists already and is kept; nothing was written")
 
 
 def write_maps(

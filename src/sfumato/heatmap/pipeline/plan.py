@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.heatmap.analysis.forecasts import (
     BLUR,
     LEVELS,
@@ -36,7 +35,7 @@ from sfumato.heatmap.planning_results import (
     UsersRequirement,
 )
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Periods
+from sfumato.records import Groups, Pairs, Periods, Values, count_of
 from sfumato.spaces import Area
 
 # Reached by every map that was simulated: what it takes is the least that was.
@@ -58,6 +57,7 @@ def plan_heatmap(
     frames: int = 1,
     maps: int = 1,
     mass_per_period: bool = False,
+    mass_per_value: bool = False,
     rows: int | None = None,
     rows_per_user: int | None = None,
 ) -> HeatmapPlan:
@@ -83,6 +83,8 @@ def plan_heatmap(
         maps: How many maps (images, groups) there are in each period.
         mass_per_period: Whether everybody has mass 1 in each period, which costs epsilon for each;
             else one mass is shared by all.
+        mass_per_value: Whether everybody has mass 1 in each map of a period, which costs epsilon for
+            each unless the ledger protects a user in one map.
         rows: About how many rows there are, a public guess, where rows are counted.
         rows_per_user: The most rows that count of one user, where rows are counted.
 
@@ -96,17 +98,26 @@ def plan_heatmap(
     >>> plan_heatmap(epsilon=1, users=200).forecast.similarity.middle > 0.6
     True
     """
-    _check(levels, blur, method, kind)
-    _check_users(users)
-    shares = Shares(frames, maps, mass_per_period)
-    counted = _counted(rows, rows_per_user, users)
-    cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
-    where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
+    mistakes, shares, where, cost, counted, aim = Mistakes(), Shares(), None, None, None, None
+    with mistakes.noted():
+        _check(levels, blur, method, kind)
+    with mistakes.noted():
+        _check_users(users)
+    with mistakes.noted():
+        shares = Shares(frames, maps, mass_per_period, mass_per_value)
+    with mistakes.noted():
+        counted = _counted(rows, rows_per_user, users)
+    with mistakes.noted():
+        cost = None if epsilon is None else float(exact(epsilon, name="epsilon"))
+    with mistakes.noted():
+        where = area if area is None or isinstance(area, Area) else public_area(area, levels=levels)
     side = None if where is None else where.cell_size[0] * where.grid.side
     metres = side if where is not None and where.unit == "m" else None
-    aim = parse_target(target, metres=metres) if isinstance(target, str) else target
-    if aim is not None:
-        check_target(aim.metric, aim.value)
+    with mistakes.noted():
+        aim = parse_target(target, metres=metres) if isinstance(target, str) else target
+        if aim is not None:
+            check_target(aim.metric, aim.value)
+    mistakes.tell()
     plan = HeatmapPlan(
         kind=kind,
         users=users,
@@ -193,14 +204,10 @@ def expected_maps(
     *,
     method: str,
     users: float | None = None,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
 ) -> ManyMaps | None:
     """What each map of a release will be like; None for one of which nothing is known, or simulated."""
-    shares = (
-        Shares(groups.count, mass_per_frame=groups.mass_per_period)
-        if isinstance(groups, Periods)
-        else Shares(maps=len(groups or ("",)))
-    )
+    shares = _shares(groups)
     if users is None and shares.count == 1:
         return None
     _check_users(users)
@@ -210,6 +217,18 @@ def expected_maps(
         return forecast_maps(shares, float(exact(epsilon, name="epsilon")), users=users, kind=kind)
     except InvalidParameter:  # another method, fineness or epsilon than was simulated
         return None
+
+
+def _shares(groups: Groups) -> Shares:
+    """How the maps share each user's mass."""
+    parts: tuple[Any, ...] = groups.parts if isinstance(groups, Pairs) else (groups,)
+    if any(isinstance(one, Periods) for one in parts):
+        frames = math.prod(one.count for one in parts if isinstance(one, Periods))
+        per_frame = any(isinstance(one, Periods) and one.mass_per_period for one in parts)
+    else:
+        frames, per_frame = 1, False
+    per_map = any(isinstance(one, Values) and one.mass_per_value for one in parts)
+    return Shares(frames, count_of(groups) // frames, per_frame, per_map)
 
 
 def parse_target(text: str, *, metres: float | None = None) -> Target:

@@ -18,12 +18,11 @@ from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method, priced, release_sums
+from sfumato.heatmap.pipeline.mistakes import check_rehearsal
 from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     Rows,
     area_of,
-    check_options,
-    is_private,
     open_rows,
     read_files,
     rows_of,
@@ -43,9 +42,10 @@ from sfumato.privacy.accounting import Number, exact
 from sfumato.records import (
     CellSums,
     Columns,
-    Periods,
+    Groups,
     bound_of_groups,
     guard_sums,
+    in_table,
     sum_public_cells,
 )
 from sfumato.spaces import Area
@@ -61,7 +61,7 @@ def rehearse_heatmap(
     public: bool,
     epsilon: Number,
     method: Method = DEFAULT,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     prior: Prior | str | Path | None = None,
     outputs: Outputs = (),
     noise: Noise | None = None,
@@ -78,7 +78,8 @@ def rehearse_heatmap(
         public: Must be True: exact numbers about the rows are returned.
         epsilon: What a release would cost, above 0.
         method: A method, or its name.
-        groups: The public values of the column `by`, or periods of time; None for one map.
+        groups: The public values of the column `by`, or `Values`, `Periods` or `Pairs`; None for
+            one map.
         prior: A file declared public that the maps follow.
         outputs: Files to write, as for `release_heatmap`.
         noise: Noise of a known key gives the same map again.
@@ -107,15 +108,19 @@ def rehearse_heatmap(
         True
 
     """
-    check_options(options, columns, area)
-    if is_private(options):
-        raise InvalidParameter(
-            "the rows of a rehearsal are public, and so are its bounds: `bounds='private'` does not go with "
-            "it; nothing was read"
-        )
+    check_rehearsal(
+        source,
+        columns,
+        area,
+        public=public,
+        epsilon=epsilon,
+        method=method,
+        groups=groups,
+        outputs=outputs,
+        **options,
+    )
     rows, where = rows_of(source, columns, options), area_of(area, options)
-    if isinstance(groups, Periods):
-        rows = replace(rows, columns=groups.in_table(rows.columns))
+    rows = replace(rows, columns=in_table(groups, rows.columns))
     targets = plan_outputs(
         outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)
     )
@@ -261,7 +266,7 @@ def _rehearsed(
     epsilon: Number,
     method: MapMethod[Any],
     noise: Noise | None,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
 ) -> tuple[tuple[HeatmapRelease, ...], tuple[FloatArray | None, ...]]:
     """The maps, and the exact shares of each; None where nobody was."""
     if not public:

@@ -36,7 +36,18 @@ from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.runs import Run
-from sfumato.records import Columns, Periods, bound_of_groups, check_source, table_identity
+from sfumato.records import (
+    Columns,
+    Groups,
+    Pairs,
+    Periods,
+    Values,
+    bound_of_groups,
+    check_source,
+    in_table,
+    table_identity,
+    whole_parts,
+)
 from sfumato.spaces import Area
 
 
@@ -48,7 +59,7 @@ def release_heatmap(
     ledger: Ledger | str | Path,
     epsilon: Number,
     method: Method = DEFAULT,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     prior: Prior | str | Path | None = None,
     outputs: Outputs = (),
     title: str = "",
@@ -68,7 +79,8 @@ def release_heatmap(
     and only then is anything sampled.
 
     Privacy: epsilon (with the delta of the method, if it has one) for each `unit` of the ledger
-    added or removed; with mass per period epsilon for each period, unless the unit is that period.
+    added or removed; with mass per period (or value) epsilon for each of them, unless the unit is
+    that period of a user, or that value.
 
     Args:
         source: A path or pattern (CSV, Parquet, JSON), FILE::TABLE, or an Arrow, pandas, Polars or
@@ -79,7 +91,8 @@ def release_heatmap(
         ledger: The ledger that pays, or its path.
         epsilon: What the maps may cost, above 0.
         method: A method, or the name of one of `registered_methods`.
-        groups: The public values of the column `by`, or periods of time; None for one map.
+        groups: The public values of the column `by`, or `Values` (with mass per value), `Periods`
+            of time or `Pairs` of these; None for one map.
         prior: A file declared public that the maps follow within their tiles, for free.
         outputs: Files to write; the suffix names the format, {by} the group. An .html without {by}
             shows all periods.
@@ -149,7 +162,7 @@ def plan_release(
     ledger: Ledger | str | Path,
     epsilon: Number,
     method: Method = DEFAULT,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     prior: Prior | str | Path | None = None,
     outputs: Outputs = (),
     title: str = "",
@@ -167,7 +180,7 @@ def plan_release(
         ledger: The ledger that would pay, or its path.
         epsilon: What the maps may cost, above 0.
         method: A method, or its name.
-        groups: Public values of the column `by`, or periods.
+        groups: Public values of the column `by`, or `Values`, `Periods` or `Pairs`.
         prior: A file declared public.
         outputs: Files that would be written.
         title: What the maps are called.
@@ -206,13 +219,13 @@ def plan_release(
         outputs, groups, options=write_options(options), overwrite=options.get("overwrite", False)
     )
     rows = rows_of(source, columns, options)
-    if isinstance(groups, Periods):
-        if groups.mass_per_period and private:
-            raise InvalidParameter(
-                "an area is found with one mass for each user: `mass_per_period` does not go with "
-                "`bounds='private'`; nothing was charged"
-            )
-        rows = replace(rows, columns=groups.in_table(rows.columns))
+    if private and (own := whole_parts(groups)):
+        word = "mass_per_period" if isinstance(own[0], Periods) else "mass_per_value"
+        raise InvalidParameter(
+            f"an area is found with one mass for each user: `{word}` does not go with "
+            "`bounds='private'`; nothing was charged"
+        )
+    rows = replace(rows, columns=in_table(groups, rows.columns))
     where = area_of(area, options)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
@@ -250,7 +263,7 @@ def plan_release(
             f"the bounds share must lie in (0, 1), got {share}; nothing was charged"
         )
     # What the ledger would refuse in the end, it refuses before any row is read.
-    bound = bound_of_groups(where.grid, groups, unit=budget.header.unit)
+    bound = bound_of_groups(where.grid, groups, unit=budget.header.unit, by=rows.columns.by)
     paid = priced(asked.method, asked.epsilon, bound, where)
     prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
     costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
@@ -264,6 +277,7 @@ def plan_release(
             team=asked.team,
             table=table,
             other_table=asked.other_table,
+            what="periods" if isinstance(groups, Periods) else "maps",
         )
     except LedgerMismatch:
         # A file that is not there is a slip of the pen, and no other table.
@@ -286,6 +300,7 @@ def plan_release(
             groups=groups,
         ),
         measure,
+        groups.count if isinstance(groups, Values | Pairs) else None,
     )
     return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
 

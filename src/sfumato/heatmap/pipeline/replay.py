@@ -22,9 +22,11 @@ from sfumato.privacy import UNITS
 from sfumato.records import (
     CellSums,
     Columns,
-    Periods,
+    Groups,
+    in_table,
     neighbor_files,
     sum_public_cells,
+    whole_parts,
 )
 from sfumato.spaces import Area
 
@@ -88,7 +90,7 @@ def replay_release(
     public: bool,
     rng: np.random.Generator,
     neighbors: int = 20,
-    groups: Sequence[str] | Periods | None = None,
+    groups: Groups = None,
     watch: Callable[[str], None] | None = None,
     **options: Unpack[HeatmapOptions],
 ) -> ReplayResult:
@@ -130,8 +132,7 @@ def replay_release(
         raise InvalidParameter(
             "a replay takes users out: a column must say whose row it is; nothing was read"
         )
-    if isinstance(groups, Periods):
-        asked = groups.in_table(asked)
+    asked = in_table(groups, asked)
     counted = 0
 
     def choose(users: list[Hashable]) -> list[Hashable]:
@@ -155,7 +156,7 @@ def replay_release(
             found.append(_moved(who, whole, summed(path)))
     finally:
         remove()
-    masses = groups.count if isinstance(groups, Periods) and groups.mass_per_period else 1
+    masses = math.prod(one.count for one in whole_parts(groups))
     return ReplayResult(source, rows.engine, counted, masses, tuple(found))
 
 

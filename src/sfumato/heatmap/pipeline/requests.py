@@ -17,7 +17,15 @@ from sfumato.heatmap.methods.registry import method_named
 from sfumato.heatmap.pipeline.options import Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
-from sfumato.records import Columns, Periods, is_file_list, public_connection
+from sfumato.records import (
+    Columns,
+    Groups,
+    Pairs,
+    Periods,
+    Values,
+    is_file_list,
+    public_connection,
+)
 from sfumato.spaces import Area, Grid
 
 KIND = "heatmap/1"
@@ -55,7 +63,7 @@ class HeatmapRequest:
     epsilon: Fraction
     bounds_epsilon: Fraction
     method: MapMethod[Any]
-    groups: Sequence[str] | Periods | None = None
+    groups: Groups = None
     note: str = ""
     outer: str = ""
     team: str = ""
@@ -179,7 +187,11 @@ def _plain_fields(value: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of a value, all of them, so that one of tomorrow is kept too; fractions as text."""
     found = {one.name: getattr(value, one.name) for one in fields(value) if one.name not in skip}
     told = {
-        name: {"exact": str(item)} if isinstance(item, Fraction) else item
+        name: {"exact": str(item)}
+        if isinstance(item, Fraction)
+        else list(item)
+        if isinstance(item, tuple)
+        else item
         for name, item in found.items()
     }
     canonical(told)  # refuses what JSON cannot hold, before anything is charged
@@ -191,6 +203,8 @@ def _columns(data: Mapping[str, Any]) -> Columns:
         name: Fraction(item["exact"]) if isinstance(item, dict) else item
         for name, item in data.items()
     }
+    if isinstance(found.get("by"), list):
+        found["by"] = tuple(found["by"])
     return Columns(**found)
 
 
@@ -211,18 +225,29 @@ def _area(data: Mapping[str, Any]) -> Area:
     return Area(grid, bounds, data["kind"], data.get("crs", ""), float(data.get("metre", 0.0)))
 
 
-def _groups_json(groups: Sequence[str] | Periods | None) -> Any:
-    if isinstance(groups, Periods):
-        told = _plain_fields(groups, skip=("start", "end"))
-        return {**told, "start": groups.start.isoformat(), "end": groups.end.isoformat()}
-    return None if groups is None else list(groups)
+def _groups_json(groups: Groups) -> Any:
+    match groups:
+        case Periods():
+            told = _plain_fields(groups, skip=("start", "end"))
+            return {**told, "start": groups.start.isoformat(), "end": groups.end.isoformat()}
+        case Values():
+            return _plain_fields(groups)
+        case Pairs():
+            return {"pairs": [_groups_json(one) for one in groups.parts]}
+        case _:
+            return None if groups is None else list(groups)
 
 
-def _groups(data: Any) -> tuple[str, ...] | Periods | None:
-    if isinstance(data, dict):
-        start, end = (datetime.fromisoformat(data[name]) for name in ("start", "end"))
-        return Periods(**{**data, "start": start, "end": end})
-    return None if data is None else tuple(map(str, data))
+def _groups(data: Any) -> Groups:
+    if not isinstance(data, dict):
+        return None if data is None else tuple(map(str, data))
+    if "pairs" in data:
+        first, second = map(_groups, data["pairs"])
+        return Pairs(first, second)  # type: ignore[arg-type]
+    if "names" in data:
+        return Values(**data)
+    start, end = (datetime.fromisoformat(data[name]) for name in ("start", "end"))
+    return Periods(**{**data, "start": start, "end": end})
 
 
 def _method(name: str, options: Mapping[str, Any], given: MapMethod[Any] | None) -> MapMethod[Any]:

@@ -15,10 +15,10 @@ from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_tota
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
-from sfumato.heatmap.export.output_names import Outputs
+from sfumato.heatmap.export.output_names import Outputs, check_output
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.inference.prior import Prior, declared_prior
-from sfumato.heatmap.pipeline.outputs import Watch, check_output, plan_outputs, write_maps
+from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
 
 Map: TypeAlias = HeatmapRelease | str | Path

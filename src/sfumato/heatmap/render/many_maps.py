@@ -54,7 +54,9 @@ def _one(many: ManyMaps) -> str:
 
 def _needed(many: ManyMaps, measure: Measure) -> str:
     one = _one(many)
-    each = "" if many.shares.mass_per_frame else " share everybody's mass"
+    shares = many.shares
+    alone = shares.mass_per_frame or (shares.mass_per_map and shares.frames == 1)
+    each = "" if alone else " share everybody's mass"
     if many.users_needed is None:
         return f"{_counted(many)}{each}: nothing that was simulated makes a {one} usable"
     number = many.users_needed * measure.scale
@@ -71,7 +73,7 @@ def _advice(many: ManyMaps, measure: Measure) -> str:
     ways = []
     if many.maps_needed is not None:
         number = f"{many.maps_needed:,}"
-        if shares.maps == 1:
+        if shares.maps == 1 or shares.mass_per_map:
             ways.append(f"merge to {number} frame{'s' * (many.maps_needed > 1)}")
         else:
             where = " in each frame" if shares.mass_per_frame else " in all"

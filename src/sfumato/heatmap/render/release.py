@@ -75,6 +75,7 @@ def _release(result: ReleaseResult) -> str:
 @as_text.register
 def _planned(result: PlannedRelease) -> str:
     many = "" if result.frames is None else f" for {result.frames} frames"
+    many = many if result.maps is None else f" for {result.maps} maps"
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"

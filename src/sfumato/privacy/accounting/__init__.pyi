@@ -28,7 +28,7 @@ from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probabi
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
 from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
 from .profile import privacy_profile
-from .units import Clock, period_of
+from .units import Clock, ValueColumns, period_of
 
 __all__ = [
     "LOSSES",
@@ -51,6 +51,7 @@ __all__ = [
     "RandomPureDP",
     "ReplaceUser",
     "SwappedCells",
+    "ValueColumns",
     "advanced",
     "approximate_max_divergence",
     "as_approx",

@@ -41,8 +41,9 @@ class Guarantee:
 
     def __str__(self) -> str:
         step = str(self.neighbors)
-        if period_of(self.unit) is not None:
-            # What one step adds or removes is the unit, not all of a user.
+        if period_of(self.unit) is not None or "-" in self.unit:
+            # What one step adds or removes is the unit, such as a user-day or a user-image, not all
+            # of a user.
             step = step.replace("one user", f"one {self.unit}")
         sentence = f"{self.loss} for each {self.unit} ({step}), {self.model} model"
         if self.computational is None:

@@ -1,4 +1,4 @@
-"""Units of privacy that name a period of time, such as a user-day: which period, and by whose clock."""
+"""Units of privacy that are a part of a user: in a period, such as a user-day, or a value, as user-image."""
 
 from __future__ import annotations
 
@@ -56,6 +56,40 @@ class Clock:
     def from_json(data: Any) -> Clock:
         """The clock a JSON object states; a missing part is a KeyError that names it."""
         return Clock(str(data["column"]), str(data["zone"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumns:
+    """The columns whose values tell the parts of a unit such as user-image: one user in one image.
+
+    A ledger of such a unit keeps to these columns, as one of user-days keeps to its clock.
+
+    >>> ValueColumns(("image",)).named_by("user-image"), ValueColumns(("image",)).named_by("user")
+    (True, False)
+    """
+
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"values of {' and '.join(map(repr, self.columns))}"
+
+    def named_by(self, unit: str) -> bool:
+        """Whether a unit is called after them: something, and their names, with hyphens between."""
+        whole, _, rest = unit.partition("-")
+        while rest and rest != "-".join(self.columns):
+            whole, _, rest = rest.partition("-")
+        return bool(whole and rest)
+
+    def to_json(self) -> dict[str, Any]:
+        """The columns as they are stored."""
+        return {"columns": list(self.columns)}
+
+
+def told_by(data: Any) -> Clock | ValueColumns:
+    """What tells the parts of a unit, as a JSON object states it."""
+    if "columns" in data:
+        return ValueColumns(tuple(map(str, data["columns"])))
+    return Clock.from_json(data)
 
 
 def period_of(unit: str) -> str | None:

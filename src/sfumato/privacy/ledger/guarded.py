@@ -17,7 +17,7 @@ from sfumato.privacy.accounting.guarantee import Model
 from sfumato.privacy.accounting.losses import nonnegative
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors, ReplaceUser
 from sfumato.privacy.accounting.numbers import Number, written
-from sfumato.privacy.accounting.units import Clock, period_of
+from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -79,8 +79,9 @@ class Bound:
     Give l1, l2_squared or linf, whichever are known; l1 bounds the others (l2**2 <= l1 * linf, linf
     <= l1). A mechanism that needs a bound nobody gave refuses. `entries` is how many entries can
     change at once, `unit` what one step adds, removes or replaces: a user, unless rows were bounded
-    per household, user-day and so on. A unit that names a period has the `clock` that tells it, no
-    other has one, and `periods` are those that the data is of, if rows of any other change nothing.
+    per household, user-day and so on. A unit that names a period has the `clock` that tells it, one
+    that is a user in one value of columns (user-image) has these there, no other has any, and
+    `periods` are those that the data is of, if rows of any other change nothing.
     `model` says who holds the data: whoever gathered it ("central"), or the person or device that
     it is of ("local").
     """
@@ -92,7 +93,7 @@ class Bound:
     linf: Fraction | None
     entries: int
     unit: str
-    clock: Clock | None
+    clock: Clock | ValueColumns | None
     periods: tuple[str, ...] | None
     model: Model
 
@@ -106,17 +107,25 @@ class Bound:
         linf: Number | None = None,
         entries: int | None = None,
         unit: str = "user",
-        clock: Clock | None = None,
+        clock: Clock | ValueColumns | None = None,
         periods: Sequence[str] | None = None,
         model: Model = "central",
     ) -> None:
-        if (period_of(unit) is None) != (clock is None):
+        if isinstance(clock, ValueColumns):
+            if period_of(unit) is not None or not clock.named_by(unit):
+                raise InvalidParameter(
+                    f"a unit that is a user in one value of columns is called after them, e.g. "
+                    f"user-{'-'.join(clock.columns)}, got {unit!r}; nothing was charged"
+                )
+        elif (period_of(unit) is None) != (clock is None):
             raise InvalidParameter(
                 f"a unit that names a period is bounded by a clock (a column of times and a zone), and no "
                 f"other is: the unit is {unit!r}, the clock {clock or 'none'}; nothing was charged"
             )
         of = None if periods is None else tuple(periods)
-        if of is not None and (clock is None or not of or not all(of) or len(set(of)) != len(of)):
+        if of is not None and (
+            not isinstance(clock, Clock) or not of or not all(of) or len(set(of)) != len(of)
+        ):
             raise InvalidParameter(
                 f"periods are one or more different names, and go with a clock, got {periods} and the clock "
                 f"{clock or 'none'}; nothing was charged"
@@ -273,7 +282,7 @@ def histogram(
     source: Source,
     neighbors: AddRemoveUser | ReplaceUser | None = None,
     unit: str = "user",
-    clock: Clock | None = None,
+    clock: Clock | ValueColumns | None = None,
     periods: Sequence[str] | None = None,
 ) -> Guarded[IntArray]:
     """Users per cell, guarded: one entry of `cells` per user; masked or outside 0..size-1 counts nowhere.

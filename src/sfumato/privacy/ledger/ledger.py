@@ -70,7 +70,8 @@ class Ledger:
             path: The new file; an existing one is refused.
             budget: A loss, or a number: the epsilon of pure differential privacy.
             unit: Whom one mass belongs to, e.g. "user", or a period of one: "user-day", told by one
-                clock, that of the first charge. The budget is then for each period.
+                clock, that of the first charge. The budget is then for each period. Or a user in
+                one value of a column, called after it: "user-image".
             source: The name of the data that the budget is for.
             neighbors: Between which data sets nobody can tell; one user added or removed by default.
             model: "central", or "local" for noise that is added before anybody sees the data; such

@@ -18,7 +18,7 @@ from sfumato.privacy.accounting.codec import decode_guarantee, decode_loss, enco
 from sfumato.privacy.accounting.guarantee import Guarantee
 from sfumato.privacy.accounting.losses import Loss
 from sfumato.privacy.accounting.numbers import exact, written
-from sfumato.privacy.accounting.units import Clock
+from sfumato.privacy.accounting.units import Clock, ValueColumns, told_by
 from sfumato.privacy.ledger.guarded import Table, lattice
 
 T_co = TypeVar("T_co", covariant=True)
@@ -31,7 +31,7 @@ FORMAT = "sfumato-release/1"
 class Entry:
     """One line of a ledger: who paid, how much, for what. Its hash covers the entry before it.
 
-    `clock` tells the periods of a unit such as user-day; it is that of every entry of the ledger.
+    `clock` tells the parts of a unit such as user-day or user-image; it is that of every entry of the ledger.
     `periods` are those that were charged (all, if there are none), `team` whose sub-budget paid,
     `accounts` the zCDP accounts that opened besides that of the whole: team, period and size.
     `table` is what was counted. `bound` and `request` (a SHA-256) are what must be the same when
@@ -47,7 +47,7 @@ class Entry:
     account: Fraction | None
     note: str
     hash: str
-    clock: Clock | None = None
+    clock: Clock | ValueColumns | None = None
     periods: tuple[str, ...] | None = None
     team: str = ""
     accounts: tuple[tuple[str, str, Fraction], ...] = ()
@@ -101,7 +101,7 @@ class Entry:
                 account=None if account is None else exact(account),
                 note=str(data["note"]),
                 hash=str(data["hash"]),
-                clock=Clock.from_json(data["clock"]) if "clock" in data else None,
+                clock=told_by(data["clock"]) if "clock" in data else None,
                 periods=tuple(map(str, data["periods"])) if "periods" in data else None,
                 team=str(data.get("team", "")),
                 accounts=tuple(

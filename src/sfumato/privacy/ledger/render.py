@@ -6,7 +6,7 @@ from html import escape as escape_html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.privacy.accounting.units import period_of
+from sfumato.privacy.accounting.units import Clock, period_of
 from sfumato.privacy.ledger.accounts import REST
 from sfumato.privacy.ledger.budget import at_most
 
@@ -88,7 +88,8 @@ def render_check(check: LedgerCheck) -> str:
 
 def _terms(statement: LedgerStatement) -> str:
     header = statement.header
-    clock = "" if statement.clock is None else f" by the clock {statement.clock}"
+    told = statement.clock
+    clock = "" if told is None else f" by {'the clock ' * isinstance(told, Clock)}{told}"
     return f"{header.source}, per {header.unit}{clock}, {header.neighbors}, {header.model} model"
 
 

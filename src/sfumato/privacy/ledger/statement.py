@@ -24,7 +24,14 @@ from sfumato.privacy.accounting.guarantee import Guarantee, Model
 from sfumato.privacy.accounting.losses import ZCDP, Loss
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
-from sfumato.privacy.accounting.units import NAMED, Clock, is_named, period_of
+from sfumato.privacy.accounting.units import (
+    NAMED,
+    Clock,
+    ValueColumns,
+    is_named,
+    period_of,
+    told_by,
+)
 from sfumato.privacy.ledger.accounts import WHOLE, Accounts, budgets_of
 from sfumato.privacy.ledger.budget import Spent
 from sfumato.privacy.ledger.guarded import REHEARSAL, Source, Table
@@ -149,7 +156,7 @@ class LedgerStatement:
     header: Header
     entries: tuple[Entry, ...]
     accounts: Accounts
-    clock: Clock | None
+    clock: Clock | ValueColumns | None
     tables: tuple[Table, ...]
     closed: Closed | None
     head: str
@@ -254,7 +261,7 @@ class LedgerStatement:
                 header,
                 tuple(Entry.from_json(one) for one in data["entries"]),
                 accounts,
-                None if data["clock"] is None else Clock.from_json(data["clock"]),
+                None if data["clock"] is None else told_by(data["clock"]),
                 tuple(map(Table.from_json, data["tables"])),
                 None if data["closed"] is None else Closed.from_json(data["closed"]),
                 str(data["head"]),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import LedgerDamaged, LedgerError, LedgerMismatch, SfumatoError
-from sfumato.privacy.accounting.units import Clock, period_of
+from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of, told_by
 from sfumato.privacy.ledger.accounts import REST, WHOLE, Accounts, Key
 from sfumato.privacy.ledger.guarded import Table
 from sfumato.privacy.ledger.release import Entry
@@ -25,7 +25,7 @@ class Tally:
     genesis: str
     accounts: Accounts
     entries: int = 0
-    clock: Clock | None = None
+    clock: Clock | ValueColumns | None = None
     tables: tuple[Table, ...] = ()
     closed: Closed | None = None
     head: str = ""
@@ -135,7 +135,7 @@ def _restored(empty: Tally, row: Row) -> Tally:
         empty.genesis,
         Accounts.from_json(empty.header.budgets, body["spent"]),
         int(body["entries"]),
-        None if body["clock"] is None else Clock.from_json(body["clock"]),
+        None if body["clock"] is None else told_by(body["clock"]),
         tuple(map(Table.from_json, body["tables"])),
         None if body["closed"] is None else Closed.from_json(body["closed"]),
         row.hash,

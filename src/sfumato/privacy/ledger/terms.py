@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidParameter, LedgerClosed, LedgerMismatch
-from sfumato.privacy.accounting.units import Clock, period_of
+from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of
 from sfumato.privacy.ledger.guarded import Bound, Guarded, Table
 from sfumato.privacy.ledger.statement import Header
 from sfumato.privacy.ledger.tally import Tally
@@ -63,10 +63,17 @@ def check_open(now: Tally, path: Path) -> None:
     )
 
 
-def check_clock(now: Tally, clock: Clock | None, path: Path) -> None:
-    """Refuse another clock than the one that tells the periods of the unit so far."""
+def check_clock(now: Tally, clock: Clock | ValueColumns | None, path: Path) -> None:
+    """Refuse another clock, or other columns, than those that tell the parts of the unit so far."""
     unit = now.header.unit
-    if period_of(unit) is None or not now.entries:
+    if not now.entries:
+        return
+    if period_of(unit) is None:
+        if clock != now.clock:
+            raise LedgerMismatch(
+                f"{path} protects each {unit} by {now.clock or 'its column of users alone'}, the data is "
+                f"bounded by {clock or 'that of users alone'}; nothing was charged"
+            )
         return
     if now.clock is None:
         raise LedgerMismatch(

@@ -1,9 +1,10 @@
-"""One verdict on a recovery, said alike everywhere; a ceiling that holds R down; and a picture that hides nothing."""
+"""One verdict on a recovery, said alike everywhere; a ceiling that holds R down; a picture that hides nothing."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def test_nothing_lies_over_sensors_frames_or_the_legend(
     (heading,) = (one for one in axis.texts if one.get_text() == "recovered sources")
     frame, legend = axis.get_window_extent(), axis.get_legend().get_window_extent()
     boxes = [banner.get_window_extent(), heading.get_window_extent(), legend, frame]
-    for upper, lower in zip(boxes, boxes[1:], strict=False):
+    for upper, lower in pairwise(boxes):
         assert upper.y0 >= lower.y1 - 2
     assert "contradicted by the others" in {one.get_text() for one in axis.get_legend().get_texts()}
     assert any("Verdict: do not rely" in one.get_text() for one in figure.texts)

@@ -109,8 +109,9 @@ def _cost(noise: NoisePlan, total: ZCDP | ApproxDP, readings: int, times: float)
         if isinstance(total, ZCDP):
             return float(rho)
         return float(as_approx(ZCDP(rho), total.delta).epsilon)
-    delta, unit = noise.cost.delta, noise.sigma / math.sqrt(times) / noise.sensitivity.l2
+    delta = noise.cost.delta
     low = high = float(noise.cost.epsilon)
+    unit = gaussian_sigma(low, delta) / math.sqrt(times)
     while gaussian_sigma(high, delta) > unit:
         high *= 2
         if high > 1e6:

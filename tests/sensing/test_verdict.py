@@ -1,4 +1,4 @@
-"""One verdict on a recovery, said alike everywhere; a ceiling that holds R down; a picture that hides nothing."""
+"""One verdict on a recovery, said alike everywhere; a ceiling that holds R down; nothing is hidden."""
 
 from __future__ import annotations
 

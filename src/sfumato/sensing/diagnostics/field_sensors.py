@@ -206,15 +206,20 @@ def faulty_sensors(
         beside = beside_others(operator, rows, sigma=noise, max_mass=max_mass, offset=offset)
         limits = [] if beside is None else beside.contrasts()
         by_limit = [one.log_chances(mean[rows], noise) for one in limits]
-        every = np.array([*tests, *by_limit])
-        test, worst = (int(at) for at in np.unravel_index(every.argmin(), every.shape))
-        p_value = math.exp(min(0.0, math.log(len(every) * m) + float(every[test, worst])))
+        share = math.log((len(tests) + len(by_limit)) * m)
+        chance = np.min(tests, axis=0)
+        worst = int(np.argmin(chance))
+        p_value = math.exp(min(0.0, share + float(chance[worst])))
+        if p_value < level:
+            one = _off(rounds[:, rows[worst]], left[:, worst], float(own[worst]), noises)
+        elif (
+            beside is not None
+        ):  # the free fit says nothing, so it is left to what sources can give
+            p_value = math.exp(min(0.0, share + float(np.min(by_limit))))
+            if p_value < level:
+                worst, one = _beyond(beside, limits, mean[rows])
         if p_value >= level:
             break
-        if beside is None or test < len(tests):
-            one = _off(rounds[:, rows[worst]], left[:, worst], float(own[worst]), noises)
-        else:
-            worst, one = _beyond(beside, limits, mean[rows])
         found.append(replace(one, sensor=names[rows[worst]], p_value=p_value))
         rows = np.delete(rows, worst)
     return tuple(found)

@@ -25,7 +25,7 @@ DRAWS, PLACES = 32, 80  # elsewhere: a linear program of so many draws and place
 LEAST_SHARE = 1e-6  # of all mass: less is rounding of the program
 LEVEL = 0.9  # probability of credible regions and of the interval of the total
 RARE = 1e-4  # counts less likely than this are left out
-MANY = 2  # so many sources or more, with
+MANY = 3  # so many sources or more, with
 ONE_PLACE = 0.95  # so much of their mass within half of the heat's width, may be one larger source
 
 

@@ -58,7 +58,7 @@ def test_what_would_work_does(loss: ZCDP | ApproxDP) -> None:
     )
     better = plan_sensors(SITE, more).outlook
     assert better.kind == "yes"
-    assert better.seen == pytest.approx(found.needed, rel=0.02)
+    assert better.seen == pytest.approx(found.needed, rel=0.05)
     assert (better.cost, better.radius) == (None, None)
 
 

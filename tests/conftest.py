@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import hashlib
+import importlib.metadata
 import os
+import sys
+
+# Bytecode is kept, whatever the machine says: without it every worker, every saboteur and every process
+# that a test starts compiles the package again, and pytest rewrites 9,000 assertions in each of them.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # One thread of linear algebra a process, before numpy is read: two workers with two threads each wait
 # for each other on two cores: on a busy machine a test of 0.2 s took half a minute.
@@ -13,8 +23,15 @@ os.environ.update(
 
 import numpy as np
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 from tests.seeded import seed_system
+from typer.main import get_command
+
+# A process builds the tree of commands once, and looks once at what is installed; a test that calls several
+# commands in its own process did both for each: a fifth of a second, longer than most commands take.
+vars(typer.testing)["_get_command"] = functools.cache(get_command)
+vars(importlib.metadata)["entry_points"] = functools.cache(importlib.metadata.entry_points)
 
 EPOCH = os.environ.get("SFUMATO_TEST_EPOCH", "1")
 
@@ -35,6 +52,16 @@ if name := os.environ.get("SFUMATO_SABOTEUR"):
     from tests.saboteurs import SABOTEURS
 
     SABOTEURS[name].strike()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: the collector, half a second at a time, need not walk them."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What is frozen is not freed at the end, and one library says so at length."""
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

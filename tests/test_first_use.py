@@ -126,3 +126,18 @@ def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(
         assert distance(read_only, **env)[::2] == [far, "0"]
         assert list((tmp_path / folder).rglob("*.nbc"))
         assert distance(read_only, **env)[1].startswith(str(tmp_path / folder))
+
+
+def test_what_calls_no_compiled_function_loads_no_compiler() -> None:
+    code = (
+        "import sys; from sfumato.heatmap import as_text, map_hotspots, map_totals; "
+        "print(sorted({'numba', 'pandas', 'scipy.optimize', 'scipy.interpolate'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(ROOT / "src"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[]\n", done.stderr

@@ -1,142 +1,233 @@
 """Places that say whether maps know how far off they are: some to tune on, others to test on.
 
-Every source is cut into boxes that do not touch; in the order of a hash of their names they go to
-one side and the other in turn, so that no ground of a source is on both. Of a box the whole and its
-heaviest quarter are places. People may be on both sides, and every source is: `how_far --fit` says
-what happens to places of a source that nothing was tuned on.
+Ground is split, not files: all check-ins, homes and tracks are put on one map of the world, which is
+cut in four again and again until no box has more than `MOST` of their rows. Boxes of about as many
+rows are paired and chance sends one of each pair to either side; so no ground, no city and no row
+is on both, whichever file it is in. Histograms are cut into sixteen and pictures taken one by one.
+Of a box the whole, its heaviest sixteenth, and the heaviest sixteenth of that are places, each file
+for itself. Made-up places are tuned on only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
-from experiments.heatmaps.forecast import histogram
-from experiments.heatmaps.protocol import chance
+import numpy.typing as npt
+from experiments.heatmaps.made_up_places import made_up_places
+from experiments.heatmaps.protocol import chance, generator
 from experiments.heatmaps.zoom import scene
 
 from sfumato.heatmap.benchmark import Place, digest, sample_sums, synthetic_places
 from sfumato.records import CellSums
-from sfumato.spaces import Bounds, Grid
+from sfumato.spaces import Grid
 
-PEOPLE = 40_000
-LEAST = 4_000  # rows of the smallest box
-DEEP = 2  # a box, and its heaviest quarter
-# A file, the square that is cut, and how often it is cut in four.
-SOURCES: dict[str, tuple[str, Bounds, int]] = {
-    "gowalla NYC": ("gowalla_nyc_checkins.parquet", (-74.26, 40.48, -73.70, 40.92), 1),
-    "gowalla US": ("gowalla_world_u18737_sample30_visits.parquet", (-125, 24, -66, 50), 3),
-    "gowalla Europe": ("gowalla_world_u18737_sample30_visits.parquet", (-10, 36, 30, 70), 3),
-    "brightkite US": ("brightkite_u600_checkins.parquet", (-125, 24, -66, 50), 3),
-    "brightkite Asia": ("brightkite_u600_checkins.parquet", (100, -50, 180, 60), 2),
-    "homes US": ("gowalla_user_homes.parquet", (-125, 24, -66, 50), 1),
-    "homes Europe": ("gowalla_user_homes.parquet", (-10, 36, 30, 70), 1),
-    "foursquare NYC": ("foursquare_nyc_u1083_checkins.parquet", (-74.28, 40.55, -73.68, 41.0), 1),
-    "geolife Beijing": ("geolife_10min_points.parquet", (116.2, 39.8, 116.5, 40.1), 1),
+T = TypeVar("T")
+
+PEOPLE = 24_000
+MOST = 50_000  # rows of a box of the world, of all files together
+LEAST = 2_000  # rows of the smallest place
+MANY = 10_000  # rows that can stand for 20,000 people
+DEEPEST = 16
+FILES = {
+    "gowalla NYC": "gowalla_nyc_checkins",
+    "gowalla": "gowalla_world_u18737_sample30_visits",
+    "gowalla heavy": "gowalla_world_u5628_visits",
+    "gowalla times": "gowalla_world_u1000_checkins",
+    "homes": "gowalla_user_homes",
+    "brightkite": "brightkite_u600_checkins",
+    "foursquare NYC": "foursquare_nyc_u1083_checkins",
+    "geolife": "geolife_10min_points",
 }
-HISTOGRAMS = ("TWITTER", "BEIJING-CABS-S", "GOWALLA")
+SAME = ("gowalla", "gowalla heavy", "gowalla times")
+# Not that of Gowalla, whose rows are those of the files above.
+HISTOGRAMS = ("TWITTER", "BEIJING-CABS-S")
 SCENES = range(1, 30)
-MADE_UP = 24
+MADE_UP = (15, 24)  # cities of the package, and of other sorts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """A place of a family; where it has too few people, each row stands for one."""
+    """A place of a family; where it has too few people, each row stands for one, or for two."""
 
     family: str
     place: Place
 
     def most(self) -> int:
         """How many people can be sampled of it."""
-        return max(self.place.users, self.place.user.size)
+        return max(self.place.users, 2 * self.place.user.size)
 
     def sums(self, users: int, grid: Grid, rng: np.random.Generator) -> CellSums:
         """The sums of so many people."""
         place = self.place
         if place.users < users:
             rows = np.arange(place.user.size)
-            place = replace(place, user=rows, visits=np.ones_like(place.visits))
+            if rows.size < users:
+                rows = rng.choice(rows, users)
+            place = Place(
+                place.name,
+                np.arange(rows.size),
+                place.x[rows],
+                place.y[rows],
+                np.ones(rows.size, dtype=np.int64),
+            )
         return sample_sums(place, users, grid, rng=rng)
 
 
 def tuning(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
-    """The places to tune on."""
-    return _sides(data, people)[0]
+    """The places to tune on; made-up ones alone where the folder is not there."""
+    cities, others = MADE_UP
+    found = [
+        Sampled(f"made-up {one.name.split()[0]}", one)
+        for one in [
+            *synthetic_places(cities, people=people, chance=chance),
+            *made_up_places(others, people),
+        ]
+    ]
+    return found + (list(_real(data, 0)) if data.is_dir() else [])
 
 
 def held_out(data: Path, *, people: int = PEOPLE) -> list[Sampled]:
-    """The places to test on: none of their ground was tuned on."""
-    return _sides(data, people)[1]
+    """The places to test on, all real; where the folder is not there, cities that nothing was tuned on."""
+    if data.is_dir():
+        return list(_real(data, 1))
+    cities = synthetic_places(2 * MADE_UP[0], people=people, chance=chance)[MADE_UP[0] :]
+    return [Sampled(f"made-up {one.name.split()[0]}", one) for one in cities]
 
 
-def _sides(data: Path, people: int) -> tuple[list[Sampled], list[Sampled]]:
-    """Boxes of each family in turn to one side and the other, by a hash of their names."""
-    boxes = _made_up(people) + (_real(data, people) if data.is_dir() else [])
-    sides: tuple[list[Sampled], list[Sampled]] = ([], [])
-    for family in dict.fromkeys(one.family for one in boxes):
-        here = [one for one in boxes if one.family == family]
-        here.sort(key=lambda one: digest("how far", one.place.name))
-        for number, box in enumerate(here):
-            sides[number % 2].extend(Sampled(family, one) for one in quarters(box.place, DEEP))
-    return sides
-
-
-def _made_up(people: int) -> list[Sampled]:
-    """Towns, streets and gaze, each a family."""
-    places = synthetic_places(MADE_UP, people=people, chance=chance)
-    return [Sampled(f"made-up {one.name.split()[0]}", one) for one in places]
-
-
-def _real(data: Path, people: int) -> list[Sampled]:
-    found = [Sampled(name, box) for name in SOURCES for box in _boxes(data, name)]
+def _real(data: Path, side: int) -> Iterator[Sampled]:
+    yield from on_side({family: _world(data, family) for family in FILES}, side)
     for name in HISTOGRAMS:
-        whole = histogram(data, name, 4 * people)
-        found += [Sampled(whole.name, box) for box in cells(whole, 1)]
+        parts = sorted(_sixteenths(data, name), key=lambda one: (-one.user.size, one.name))
+        for part in _half({part.name: part for part in parts}, side):
+            yield Sampled(f"histogram {name}", part)
     gaze = data / "gaze_scene_fixations.parquet"
-    return found + [Sampled("gaze", scene(gaze, image)) for image in SCENES]
+    for image in _half({f"gaze {image}": image for image in SCENES}, side):
+        yield Sampled("gaze", scene(gaze, image))
 
 
-def _boxes(data: Path, name: str) -> list[Place]:
+def on_side(files: Mapping[str, Place], side: int) -> Iterator[Sampled]:
+    """The places of one side, 0 or 1, of files whose world is the unit square."""
+    boxes = _boxes(list(files.values()))
+    sizes = {box: sum(int(_inside(one, box).sum()) for one in files.values()) for box in boxes}
+    boxes.sort(key=lambda box: (-sizes[box], box))
+    for box in _half({str(box): box for box in boxes}, side):
+        here = {family: _cut(world, box) for family, world in files.items()}
+        # Three files have much the same check-ins of Gowalla: of them one stands for a box.
+        same = {family: one for family, one in here.items() if family in SAME}
+        kept = _one_of(same, str(box)) if same else ""
+        for family, one in here.items():
+            if family not in SAME or family == kept:
+                yield from _places(family, one, 2)
+
+
+def _one_of(same: Mapping[str, Place], name: str) -> str:
+    """The file that has most rows of a box if these are many, else one that has enough, by a hash."""
+    largest = max(same, key=lambda family: same[family].user.size)
+    if same[largest].user.size >= MANY:
+        return largest
+    enough = [family for family in same if same[family].user.size >= LEAST]
+    return min(enough, key=lambda family: digest("file", name, family), default=largest)
+
+
+def _half(named: Mapping[str, T], side: int) -> Iterator[T]:
+    """One of every two that follow each other, as a hash of their names says; an odd one is to tune on."""
+    names = list(named)
+    for first in range(0, len(names) - 1, 2):
+        pair = names[first : first + 2]
+        yield named[pair[(digest("side", *pair)[0] + side) % 2]]
+    if len(names) % 2 and side == 0:
+        yield named[names[-1]]
+
+
+def _world(data: Path, family: str) -> Place:
+    """All rows of a file, the world stretched to the unit square."""
     import pyarrow.parquet
 
-    file, box, deep = SOURCES[name]
-    table = pyarrow.parquet.read_table(data / file, columns=["user_id", "lon", "lat"])
-    lon, lat, user = (table[column].to_numpy() for column in ("lon", "lat", "user_id"))
-    _, who = np.unique(user, return_inverse=True)
-    return cells(_cut(name, who, lon, lat, box), deep)
+    file = data / f"{FILES[family]}.parquet"
+    table = pyarrow.parquet.read_table(file, columns=["user_id", "lon", "lat"])
+    lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()
+    known = (np.abs(lon) < 180) & (np.abs(lat) < 90) & ~((lon == 0) & (lat == 0))
+    who = np.unique(table["user_id"].to_numpy()[known], return_inverse=True)[1]
+    return Place(
+        family,
+        who.astype(np.int64),
+        (lon[known] + 180) / 360,
+        (lat[known] + 90) / 180,
+        np.ones(who.size, dtype=np.int64),
+    )
 
 
-def _cut(
-    name: str, who: np.ndarray, lon: np.ndarray, lat: np.ndarray, box: Sequence[float]
-) -> Place:
-    west, south, east, north = box
-    x, y = (lon - west) / (east - west), (lat - south) / (north - south)
-    here = (x >= 0) & (x < 1) & (y >= 0) & (y < 1)
-    return Place(name, who[here], x[here], y[here], np.ones(int(here.sum()), dtype=np.int64))
+Box = tuple[int, int, int]  # a level, a column and a row of it
 
 
-def cells(place: Place, level: int) -> list[Place]:
-    """A place cut in four so often: the parts that have enough rows, stretched to the unit square."""
-    side = 2**level
-    column, row = (np.floor(side * at).astype(np.int64) for at in (place.x, place.y))
-    found = []
-    for which in np.unique(row * side + column).tolist():
-        here = row * side + column == which
-        if here.sum() >= LEAST:
-            x, y = side * place.x[here] - which % side, side * place.y[here] - which // side
-            name = f"{place.name} {which}"
-            found.append(Place(name, place.user[here], x, y, place.visits[here]))
+def _boxes(files: Sequence[Place]) -> list[Box]:
+    """The boxes that the world is cut into."""
+    points = np.concatenate([np.stack([one.x, one.y]) for one in files], axis=1)
+    found: list[Box] = []
+    waiting: list[tuple[Box, npt.NDArray[np.int64]]] = [((0, 0, 0), np.arange(points.shape[1]))]
+    while waiting:
+        (level, column, row), here = waiting.pop()
+        if here.size < LEAST:
+            continue
+        if here.size <= MOST or level == DEEPEST:
+            found.append((level, column, row))
+            continue
+        finer = np.floor(points[:, here] * 2 ** (level + 1)).astype(np.int64)
+        for east in (0, 1):
+            for north in (0, 1):
+                there = (finer[0] == 2 * column + east) & (finer[1] == 2 * row + north)
+                waiting.append(((level + 1, 2 * column + east, 2 * row + north), here[there]))
     return found
 
 
-def quarters(place: Place, deep: int) -> list[Place]:
-    """A place, its heaviest quarter, the heaviest of that, and so on: so many in all, if they have rows."""
-    found = [place]
-    while len(found) < deep:
-        best = max(cells(found[-1], 1), key=lambda one: one.user.size, default=None)
-        if best is None:
-            break
-        found.append(replace(best, name=f"{place.name} /{2 ** len(found)}"))
+def _inside(place: Place, box: Box) -> npt.NDArray[np.bool_]:
+    level, column, row = box
+    return np.asarray(
+        (np.floor(place.x * 2**level) == column) & (np.floor(place.y * 2**level) == row)
+    )
+
+
+def _cut(place: Place, box: Box) -> Place:
+    """The rows in a box, stretched to the unit square."""
+    level, column, row = box
+    here = _inside(place, box)
+    return Place(
+        f"{place.name} {level}-{column}-{row}",
+        place.user[here],
+        place.x[here] * 2**level - column,
+        place.y[here] * 2**level - row,
+        place.visits[here],
+    )
+
+
+def _places(family: str, place: Place, deeper: int) -> Iterator[Sampled]:
+    """A place with enough rows, its heaviest sixteenth, the heaviest of that, and so on, if they have them."""
+    for step in range(deeper + 1):
+        if place.user.size < LEAST:
+            return
+        yield Sampled(family, place)
+        cell = (np.floor(4 * place.y) * 4 + np.floor(4 * place.x)).astype(np.int64)
+        best = int(np.bincount(cell, minlength=16).argmax())
+        inner = _cut(place, (2, best % 4, best // 4))
+        place = replace(inner, name=f"{place.name.split(' /')[0]} /{4 ** (step + 1)}")
+
+
+def _sixteenths(data: Path, name: str) -> list[Place]:
+    """A histogram of DPBench cut into sixteen, with its rows, at most 4 PEOPLE, spread evenly in its cells."""
+    counts = np.load(data / "dpbench" / "dpbench_2d_256x256.npz")[name].astype(np.float64)
+    side, found = len(counts) // 4, []
+    for which in range(16):
+        row, column = (which // 4) * side, (which % 4) * side
+        part = counts[row : row + side, column : column + side]
+        rng = generator("histogram", name, which)
+        rows = int(min(part.sum(), 4 * PEOPLE))
+        if rows < LEAST:
+            continue
+        cell = rng.choice(part.size, rows, p=(part / part.sum()).ravel())
+        x, y = ((at + rng.random(rows)) / side for at in (cell % side, cell // side))
+        found.append(Place(f"{name} {which}", np.arange(rows), x, y, np.ones(rows, dtype=np.int64)))
     return found

@@ -1,6 +1,7 @@
 """Whether the totals of zones lie in their intervals, zone by zone: the same people, fresh noise each time.
 
-python -m experiments.heatmaps.zones [--quick] [--tuned] [--place NAME]... [--out DIR] [--data DIR]
+python -m experiments.heatmaps.zones [--quick] [--tuned] [--place NAME]... [--method NAME]...
+    [--users N]... [--releases N] [--out DIR] [--data DIR]
 
 Zones are those of districts.py, around the people of six places that nothing was tuned on: Gowalla
 and Foursquare in New York, GeoLife in Beijing (a track is a user), Brightkite in Denver, and two that
@@ -8,7 +9,7 @@ were looked at for the last table only, Gowalla in Chicago and in Gothenburg. As
 more people than a place has, every row is a user, drawn again and again. `--tuned` shows the places
 that the prior of cut cells was chosen on instead. Without their folder there are made-up cities.
 Asked is that no zone is refuted: that none holds so seldom that a chance of 90 % would show that
-once in a hundred zones. Writes zones.csv and zones.md.
+once in a hundred zones. Writes zones.csv, place by place, and zones.md.
 """
 
 from __future__ import annotations
@@ -233,19 +234,25 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--place", action="append")
+    parser.add_argument("--releases", type=int)
+    parser.add_argument("--method", choices=METHODS, action="append")
+    parser.add_argument("--users", choices=RELEASES, type=int, action="append")
     own, rest = parser.parse_known_args(argv)
     chosen = options("Calibration of zones (--tuned: places the prior was chosen on)", rest)
     rows: list[Tried] = []
     boxes = TUNED if own.tuned else HELD_OUT
     source, where = _places(chosen, {key: boxes[key] for key in own.place or boxes})
-    pairs = [(name, epsilon) for name in METHODS for epsilon in EPSILONS]
+    pairs = [(name, epsilon) for name in own.method or METHODS for epsilon in EPSILONS]
     for place in where:
         for users, count in RELEASES.items():
+            if users not in (own.users or RELEASES):
+                continue
             if not chosen.quick:
-                rows += tried(source, place, users, pairs, count)
+                rows += tried(source, place, users, pairs, own.releases or count)
                 print(f"{place.name}, {users:,} users", file=sys.stderr)
             elif users <= 2_000:
                 rows += tried(source, place, users, [("zoom", "1")], 4, districts=4, others=4)
+            _write(chosen.out / "zones.csv", rows)  # what a stopped run has
     rows.sort(
         key=lambda row: (
             METHODS.index(row.method),

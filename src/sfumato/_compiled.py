@@ -5,6 +5,9 @@ there. Ours is kept in the user's own cache folder, `sfumato/<version>-<digest o
 that a second process compiles nothing, from a read-only installation too, and so that a kernel is
 compiled again when another one that it calls has changed. A folder named by `NUMBA_CACHE_DIR` is
 used as it is. Where nothing can be written functions are compiled in each process, and nothing is said.
+
+numba itself, half a second of a processor, is loaded when a compiled function is first called: a
+command that calls none does without it.
 """
 
 from __future__ import annotations
@@ -12,21 +15,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any
-
-import numba
-from numba.core.types import Dispatcher
-from numba.extending import typeof_impl
-from numba.misc import appdirs
 
 from sfumato import __version__
 
 HERE = Path(__file__).parent
-CONFIG: Any = numba.config
-NJIT: Any = numba.njit
-FOLDERS: Any = appdirs
+
+
+@lru_cache(maxsize=1)
+def _numba() -> Any:
+    """numba, which from then on sees what it made of a function of ours where it sees the function."""
+    import numba
+    from numba.core.types import Dispatcher
+    from numba.extending import typeof_impl
+
+    for kind in (Outer, Inner):
+        typeof_impl.register(kind)(lambda value, _: Dispatcher(value.compiled))
+    return numba
 
 
 @lru_cache(maxsize=1)
@@ -34,45 +41,64 @@ def cache_folder() -> str:
     """Where machine code is kept: `NUMBA_CACHE_DIR`, or a folder of this very source in the user's cache."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return chosen
+    from numba.misc import appdirs
+
     digest = hashlib.sha256()
     # numba looks at the file of a function alone; what functions of other files call is in these.
     for file in sorted(HERE.rglob("*kernel.py")):
         digest.update(file.relative_to(HERE).as_posix().encode() + b"\0" + file.read_bytes())
+    folders: Any = appdirs
     return str(
-        Path(FOLDERS.user_cache_dir("sfumato", appauthor=False))
+        Path(folders.user_cache_dir("sfumato", appauthor=False))
         / f"{__version__}-{digest.hexdigest()[:12]}"
     )
 
 
+class Outer:
+    """A function that is compiled when it is first called, from Python or from another one."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.py_func, self.options = function, options
+        update_wrapper(self, function)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What numba made of it, kept in `cache_folder()` or, if that cannot be, nowhere."""
+        numba = _numba()
+        # Read when a function is decorated: what others compile stays where they want it.
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder()
+        try:
+            return numba.njit(cache=True, **self.options)(self.py_func)
+        except RuntimeError:  # no locator: there is no folder to write to
+            return numba.njit(**self.options)(self.py_func)
+        finally:
+            numba.config.CACHE_DIR = before
+
+    def __call__(self, *values: Any) -> Any:
+        """Run what was compiled."""
+        return self.compiled(*values)
+
+
 def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """`numba.njit(cache=True, **options)`, kept in `cache_folder()` or, if that cannot be, nowhere."""
-    if function is None:
-        return partial(njit, **options)
-    # Read when a function is decorated: what others compile stays where they want it.
-    before, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, cache_folder()
-    try:
-        return NJIT(cache=True, **options)(function)
-    except RuntimeError:  # no locator: there is no folder to write to
-        return NJIT(**options)(function)
-    finally:
-        CONFIG.CACHE_DIR = before
+    """`numba.njit(cache=True, **options)`, at the first call."""
+    return partial(njit, **options) if function is None else Outer(function, options)
 
 
 class Inner:
     """A function for compiled functions, which see what numba made of it; Python calls it as it was written."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.function = function
-        self.compiled = NJIT(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        self.function, self.options = function, options
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What numba made of it; nothing is made for calls from Python."""
+        quick = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        return _numba().njit(**quick, **self.options)(self.function)
 
     def __call__(self, *values: Any) -> Any:
         """Run without being compiled."""
         return self.function(*values)
-
-
-@typeof_impl.register(Inner)
-def _type(value: Inner, _: object) -> Any:
-    return Dispatcher(value.compiled)
 
 
 def inner(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

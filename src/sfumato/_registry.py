@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from sfumato.errors import InvalidParameter
@@ -79,7 +81,17 @@ class Registry(Generic[T]):
             raise InvalidParameter(f"no {self.what} {name!r} was registered; nothing was forgotten")
 
     def _installed(self) -> dict[str, importlib.metadata.EntryPoint]:
-        return {one.name: one for one in importlib.metadata.entry_points(group=self.group)}
+        points = _points(importlib.metadata.entry_points, self.group, tuple(sys.path))
+        return {one.name: one for one in points}
+
+
+@lru_cache(maxsize=64)
+def _points(
+    look: Callable[..., Iterable[importlib.metadata.EntryPoint]], group: str, path: tuple[str, ...]
+) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """What installed packages add to a group: looked up once, it reads a file of every one of them."""
+    del path  # another one has other packages
+    return tuple(look(group=group))
 
 
 def _a(what: str) -> str:

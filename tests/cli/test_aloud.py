@@ -22,19 +22,23 @@ ROOT = Path(__file__).parents[2]
 
 # Written down here once more: the table of the package must not be judged by itself.
 ALOUD = {
-    "public", "one_row_one_user", "prior", "per_source", "largest", "epsilon", "delta", "rho",
-    "budget_epsilon", "budget_delta", "window", "share", "bounds_share", "mass_per_period", "method_option",
+    "public", "one_row_one_user", "prior", "per_source", "largest", "beside", "baseline", "reference",
+    "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until",
+    "share", "bounds_share", "mass_per_period", "mass_per_value", "method_option",
     "overwrite", "team", "other_table",
 }  # fmt: skip
 COSTS = {
-    "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "share", "bounds_share",
-    "mass_per_period", "method_option", "team", "other_table",
+    "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until", "share",
+    "bounds_share", "mass_per_period", "mass_per_value", "method_option", "team", "other_table",
 }  # fmt: skip
 ANOTHER_THING = {
     "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
     "ledger show team",
 }  # fmt: skip
+LATER = {"beside", "baseline", "reference"}
+"""Not in the changelog's list, which is of the version before them."""
 OTHERS = """
+    ambient offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
     coverage crs curves data delimiter details device diffusion_time dry_run edges end engine entry
@@ -42,7 +46,7 @@ OTHERS = """
     install_completion json k key kind labels largest_part last layout ledger legend length levels
     line list_only maps mass masses matrix method methods metric mixed model most mouth_to_mouth n
     name neighbors nodes normalize note on once operator operator_option out outer outline outputs
-    over paid_only pair pairs period places plane plot
+    over paid_only pair pairs period places plane plot pooling
     proximity quick
     quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
@@ -111,7 +115,8 @@ def test_the_pages_name_what_must_be_said_aloud() -> None:
         (command_page(), "must be said aloud: budgets and costs", "\n"),
         (help_, "must be said aloud: budgets and costs", "\n"),
     ):
-        assert listed(text, begin, end) == ALOUD - COSTS, begin
+        known = LATER if begin == "### Privacy" else set()
+        assert listed(text, begin, end) == ALOUD - COSTS - known, begin
 
 
 @pytest.mark.parametrize(("path", "name"), MUST)

@@ -317,13 +317,13 @@ def test_a_numpy_file_of_something_else(values: list[Any], kind: str) -> None:
         ),
         (
             "1,2\n3,4\n5,6\n",
-            "a.csv must be a list, or a square whose side is a power of two, got shape (3, 2); "
-            "no distance was computed",
+            "a.csv must be a list, or a square whose side is a power of two, got shape (3, 2): --space grid "
+            "takes any rectangle; no distance was computed",
         ),
         (
             "1,2,3\n3,4,5\n5,6,7\n",
-            "a.csv must be a list, or a square whose side is a power of two, got shape (3, 3); "
-            "no distance was computed",
+            "a.csv must be a list, or a square whose side is a power of two, got shape (3, 3): --space grid "
+            "takes any rectangle; no distance was computed",
         ),
     ],
 )
@@ -380,8 +380,7 @@ def test_the_space_asked_for_must_fit_the_file() -> None:
     square = csv("square.csv", "1,0\n0,1\n")
     edges = csv("e.csv", "0,1\n")
     assert error(4, a, a, "--space", "grid") == (
-        "a grid needs a square whose side is a power of two, got shape (3,) in a.csv; "
-        "no distance was computed"
+        "a grid needs rows and columns of masses, got shape (3,) in a.csv; no distance was computed"
     )
     assert error(4, square, square, "--space", "line") == (
         "a line needs one list of masses, got shape (2, 2) in square.csv; no distance was computed"

@@ -141,7 +141,7 @@ def test_readings_of_several_windows_are_finished(
     hall()
     several(*DAYS)
     words = ["sense", "release", "readings.csv", "--site", "site.json", "--windows", "w",
-             "--budget-epsilon", "2", "--share", "2", "--out", "r.json"]  # fmt: skip
+             "--since", "2020-11-15", "--budget-epsilon", "2", "--share", "2", "--out", "r.json"]  # fmt: skip
     with monkeypatch.context() as patch:
         dies_when_drawn(patch, part)
         assert "interrupted; entry 1 of w/20201115T0000Z-1d.ledger" in ended(130, *words).stderr

@@ -389,11 +389,10 @@ def test_equal_shares_use_the_whole_budget(budget: list[str]) -> None:
 
 def test_windows_renew_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     hall()
-    _moment = payer._moment
 
     def at(hour: int) -> None:
         now = datetime(2026, 11, 16, hour, 30, tzinfo=UTC)
-        monkeypatch.setattr(payer, "_moment", lambda time: _moment(time) if time else now)
+        monkeypatch.setattr(payer, "_now", lambda: now)
 
     def words(out: str) -> list[str]:
         return [
@@ -430,17 +429,9 @@ def test_a_reading_is_paid_by_the_window_it_was_taken_in() -> None:
     )
     Path("late.csv").write_text("time,sensor,value\n" + table)
     words = [
-        "release",
-        "late.csv",
-        "--site",
-        "site.json",
-        "--windows",
-        "w",
-        "--budget-epsilon",
-        "2",
-        "--share",
-        "2",
-    ]
+        "release", "late.csv", "--site", "site.json", "--windows", "w", "--since", "2020-11-15",
+        "--budget-epsilon", "2", "--share", "2",
+    ]  # fmt: skip
     told = answer(*words, "--out", "late.json")
     assert told["ledgers"] == ["w/20201115T0000Z-1d.ledger", "w/20201116T0000Z-1d.ledger"]
     snapshots = read_readings("late.json").snapshots

@@ -18,7 +18,8 @@ from sfumato.files import numbers_of as numbers
 from sfumato.files import read_rows
 from sfumato.privacy import MovedMass
 from sfumato.sensing import Sensors, Site, graph_diffusion, heat_line
-from sfumato.sensing.tables import read_graph, read_sensors, read_snapshots, read_sources
+from sfumato.sensing.reading_tables import read_snapshots
+from sfumato.sensing.tables import read_graph, read_sensors, read_sources
 from sfumato.spaces import Graph
 
 pytestmark = pytest.mark.unit
@@ -87,7 +88,9 @@ def test_sensors_have_one_or_two_coordinates() -> None:
     table("plane.csv", ["sensor", "x", "y"], [("a", 1, 2), ("b", 3, 4)])
     assert read_sensors(Path("plane.csv")) == Sensors([[1, 2], [3, 4]], ["a", "b"])
     table("none.csv", ["sensor", "lon"], [("a", 1)])
-    with pytest.raises(InvalidInput, match="in columns x, or x and y; nothing was built"):
+    with pytest.raises(
+        InvalidInput, match="in columns x, or x and y, or in lat and lon; nothing was built"
+    ):
         read_sensors(Path("none.csv"))
 
 

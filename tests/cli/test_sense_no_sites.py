@@ -78,7 +78,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "--radius 1 --line 0 --sensors sensors.csv --diffusion-time 1",
             "n must be a whole number",
         ),
-        (2, "--radius 1 --grid 3 --sensors plane.csv --diffusion-time 1", "bounds"),
+        (
+            2,
+            "--radius 1 --grid 3 --sensors plane.csv --diffusion-time 1",
+            "a plane needs its --bounds",
+        ),
         (
             2,
             "--radius 1 --grid 3 --bounds 0,0,1,1 --sensors sensors.csv --diffusion-time 1",

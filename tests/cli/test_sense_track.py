@@ -17,8 +17,10 @@ from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_si
 from sfumato.privacy.accounting.codec import encode
 from sfumato.privacy.accounting.numbers import exact, plain
 from sfumato.sensing import read_readings, read_site
+from sfumato.sensing.pipeline import track_sources
 from sfumato.sensing.pipeline.track import uneven
 from sfumato.sensing.release import cost_after
+from sfumato.sensing.render import draw_track
 from sfumato.sensing.render.track import one_too_many
 from sfumato.sensing.results import TrackResult
 from sfumato.sensing.tracking.cost import cost_of, dearest, losses_of
@@ -61,6 +63,13 @@ def released(
         out,
     )
     return out
+
+
+def outline() -> str:
+    """walls.geojson: a line."""
+    line = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
+    Path("walls.geojson").write_text(json.dumps(line))
+    return "walls.geojson"
 
 
 def cells(told: Any) -> list[int]:
@@ -212,7 +221,7 @@ def test_several_sources_are_drawn_from_the_readings() -> None:
     assert json.loads(Path("t.json").read_text())["rhat"] != first["rhat"]
 
 
-def test_on_a_graph_a_track_is_a_table() -> None:
+def test_on_a_graph_a_track_has_a_table_and_a_picture() -> None:
     hall()
     table("edges.csv", ["u", "v"], [("a", "b"), ("b", "c"), ("c", "d")])
     done(
@@ -250,7 +259,15 @@ def test_on_a_graph_a_track_is_a_table() -> None:
     )
     told = answer("track", "r.json")
     assert [one["sources"][0]["name"] for one in told["rounds"]] == ["a", "b", "c"]
-    assert "on a graph it is a table" in refused(2, "track", "r.json", "--plot", "t.png")
+    done("track", "r.json", "--plot", "t.png")
+    result = track_sources("r.json")
+    assert Path("t.png").read_bytes() == draw_track(result)
+    table("at.csv", ["node", "x", "y"], [(name, 2 * i, i) for i, name in enumerate("abcd")])
+    done("track", "r.json", "--plot", "laid.png", "--layout", "at.csv")
+    assert Path("laid.png").read_bytes() == draw_track(result, layout="at.csv")
+    assert "a floor plan lies under" in refused(
+        2, "track", "r.json", "--plot", "o.png", "--outline", outline()
+    )
     other = released(["4", "5"], CELLS[:2], out="hall.json")
     assert "different sites" in refused(4, "track", "r.json", other)
 

@@ -203,7 +203,12 @@ def test_without_time_a_day_is_a_column() -> None:
     [
         (["--time", "t", "--by", "day", "--from", "2026-01-05"], "--time needs --by hour, day"),
         (["--time", "t", "--by", "fortnight", *DAYS[4:]], "--time needs --by hour, day"),
-        ([*DAYS, "--values", "a"], "and no --values"),
+        ([*DAYS, "--values", "a"], "one list for each column"),
+        (
+            [*DAYS, "--by", "no", "--by", "more", "--values", "a", "--values", "b"],
+            "two columns at most",
+        ),
+        ([*DAYS, "--mass-per-value"], "about the values of a column"),
         (["--by", "day", "--values", "5", "--from", "2026-01-05"], "name it with --time"),
         (["--mass-per-period"], "name it with --time"),
         ([*DAYS[:5], "yesterday", *DAYS[6:]], "--from must be a date or a time like"),

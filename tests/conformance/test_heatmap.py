@@ -23,6 +23,7 @@ from sfumato.heatmap import (
     map_timelapse,
     map_totals,
     plan_release,
+    pool_maps,
     read_heatmap,
     rehearse_heatmap,
     release_heatmap,
@@ -34,12 +35,13 @@ from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
     PlannedRelease,
+    PoolResult,
     RehearsalResult,
     ReleaseResult,
     TotalsResult,
 )
 from sfumato.privacy import Ledger, PureDP
-from sfumato.records import Columns, Periods
+from sfumato.records import Columns, Pairs, Periods, Values
 from sfumato.spaces import area_in_degrees
 
 pytestmark = pytest.mark.unit
@@ -127,6 +129,25 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["--time", "time", "--by", "day", "--from", "2026-01-05", "--to", "2026-01-08"],
         {"groups": Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 8))},
     ),
+    "mass per value": (
+        ["--by", "seen", "--values", "a,b", "--mass-per-value"],
+        {"groups": Values("seen", ("a", "b"), mass_per_value=True)},
+    ),
+    "two columns": (
+        ["--by", "seen", "--values", "a,b", "--time", "time", "--by", "day",
+         "--from", "2026-01-05", "--to", "2026-01-07", "--method", "laplace"],
+        {
+            "groups": Pairs(
+                Values("seen", ("a", "b")),
+                Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 7)),
+            ),
+            "method": "laplace",
+        },
+    ),
+    "pooled": (
+        ["--by", "seen", "--values", "a,b", "--pooling", "partial"],
+        {"by": "seen", "groups": ("a", "b"), "pooling": "partial"},
+    ),
     "private bounds": (
         ["--bounds", "private", "--outer", "11,43.5,11.5,44"],
         {"bounds": "private", "outer": (11, 43.5, 11.5, 44)},
@@ -137,7 +158,7 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         {"method": "pyramid"},
     ),
     "coarse": (["--method", "coarse", "--users", "40"], {"method": CoarseMethod(users=40)}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -350,3 +371,38 @@ def test_a_timelapse_is_the_same_from_command_call_and_release() -> None:
         len({Path(f"{name}.html").read_bytes() for name in ("release", "command", "call", "maps")})
         == 1
     )
+
+
+def test_saved_maps_are_pooled_alike_by_command_call_and_release() -> None:
+    named: dict[str, Any] = {
+        "user": "user",
+        "bounds": BOX,
+        "levels": 4,
+        "groups": Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 8)),
+        "epsilon": 1,
+    }
+    one = ledger("one.ledger")
+    alone = call(release_heatmap, "rows.parquet", ledger=one, outputs="day-{by}.json", **named)
+    files = sorted(map(str, Path().glob("day-*.json")))
+    told = command("pool", *files, "--out", "command-{by}.json", "--out", "command.html")
+    result = pool_maps(reversed(files), ["call-{by}.json", "call.html"])
+    assert timeless(result.to_json()) == timeless(told)
+    assert PoolResult.from_json(told) == PoolResult.from_json(
+        result.to_json() | {"written": told["written"]}
+    )
+    assert Path("command.html").read_bytes() == Path("call.html").read_bytes()
+    assert b"partly pooled over 3 maps" in Path("call.html").read_bytes()
+    # Nothing was charged, and pooled with the release itself they are the same maps.
+    assert len(Ledger(one).statement().entries) == 1
+    at_once = call(
+        release_heatmap,
+        "rows.parquet",
+        ledger=ledger("two.ledger"),
+        outputs="once-{by}.json",
+        pooling="partial",
+        **named,
+    )
+    for group in (one.group for one in alone.maps):
+        assert saved(f"command-{group}.json") == saved(f"call-{group}.json")
+        assert saved(f"call-{group}.json") == saved(f"once-{group}.json")
+    assert at_once.statement == result.statement

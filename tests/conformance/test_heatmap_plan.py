@@ -53,6 +53,10 @@ CASES: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["--users", "50", "--epsilon", "1", "--frames", "4", "--maps", "2", "--mass-per-period"],
         {"users": 50, "epsilon": 1, "frames": 4, "maps": 2, "mass_per_period": True},
     ),
+    "mass in each image": (
+        ["--users", "50", "--epsilon", "1", "--maps", "5", "--mass-per-value"],
+        {"users": 50, "epsilon": 1, "maps": 5, "mass_per_value": True},
+    ),
     "rows": (
         ["--users", "537", "--epsilon", "1", "--rows", "4833", "--rows-per-user", "40"],
         {"users": 537, "epsilon": 1, "rows": 4833, "rows_per_user": 40},

@@ -265,11 +265,12 @@ def test_windows_pay_the_same(both: Both) -> None:
 
     def command() -> Any:
         table("t.csv", ["time", "sensor", "value"], times)
-        return answer(*words, "--budget-epsilon", "4", "--share", "2", "--out", "r.json")
+        more = ("--since", "2026-01-01", "--until", "2026-01-02")
+        return answer(*words, *more, "--budget-epsilon", "4", "--share", "2", "--out", "r.json")
 
     def call() -> ReleaseResult:
         table("t.csv", ["time", "sensor", "value"], times)
-        windows = Windows("w", ApproxDP(4, "1e-5"), "6h")
+        windows = Windows("w", ApproxDP(4, "1e-5"), "6h", "2026-01-01", "2026-01-02")
         return release_readings("t.csv", "site.json", windows=windows, share=2, out=["r.json"])
 
     told, result = both(command, call)

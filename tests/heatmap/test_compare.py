@@ -26,7 +26,8 @@ from sfumato.heatmap import (
 )
 from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.comparison.shift import PAIRS, Shift, shift_between, simulated_shifts
-from sfumato.heatmap.export.difference import density
+from sfumato.heatmap.export.difference import _caption, density
+from sfumato.heatmap.export.difference import png as picture_of
 from sfumato.heatmap.inference import Declared
 from sfumato.heatmap.render.compare import shift_text
 from sfumato.records import Columns
@@ -229,6 +230,13 @@ def test_files(rng: np.random.Generator, tmp_path: Path) -> None:
     (row,) = csv.DictReader(io.StringIO((tmp_path / "z.csv").read_text()))
     assert row["name"] == "west"
     assert float(row["change"]) == zoned.zones[0].change
+    # The picture has the borders of the zones, and says so.
+    assert zoned.pictured is not None
+    (border,) = zoned.pictured.lines
+    assert border.min(axis=0).tolist() == np.min(WEST, axis=0).tolist()
+    plain, outlined = (picture_of(one) for one in (found, zoned))
+    assert plain != outlined
+    assert "Outlined: the zone compared." in _caption(zoned)
     by_share = compare_maps(a, b, outputs=tmp_path / "s.csv", as_shares=True)
     first = next(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_text())))
     assert float(first["before"]) < 1

@@ -66,7 +66,7 @@ def hall() -> None:
 
     line = heat_line(sources=20, sensors=4, diffusion_time=0.02)
     site = describe_site(
-        "hall", operator=line, radius="1/10", unit="degC", per_source=1, out="site.json"
+        "hall", operator=line, radius="1/10", unit="mass", per_source=1, out="site.json"
     ).site
     open_ledger(site, "a.ledger", ZCDP(9))
     rows = [f"{time},{name},{2 + time}" for time in range(3) for name in site.sensors.names]

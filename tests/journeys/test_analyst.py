@@ -114,3 +114,48 @@ def test_ten_days_with_the_whole_budget_each(day: Day, rng: np.random.Generator)
     told = day.done(*ask("2026-03-05", "again-{by}.json"), code=3)
     assert "2026-03-05" in told
     assert len(day.told("ledger", "show", "days.ledger")["entries"]) == 10
+
+
+def test_from_a_plan_to_a_comparison_of_weekends(day: Day, rng: np.random.Generator) -> None:
+    """Plan frames, map by weekday, count pickups, compare, totals by district, a film, polygons, a notebook."""
+    trips(day.folder / "trips.csv", rng)
+    halves = {"west": (11.2, 11.26), "east": (11.26, 11.32)}
+    shapes = [
+        {"type": "Feature", "properties": {"name": name}, "geometry": {"type": "Polygon", "coordinates": [
+            [[a, 43.74], [b, 43.74], [b, 43.81], [a, 43.81], [a, 43.74]]]}}
+        for name, (a, b) in halves.items()
+    ]  # fmt: skip
+    districts = day.folder / "districts.geojson"
+    districts.write_text(json.dumps({"type": "FeatureCollection", "features": shapes}))
+    assert "expect noise" in day.done(
+        "heatmap", "plan", "--users", "537", "--epsilon", "1", "--frames", "24"
+    )
+    day.done("ledger", "create", "c.ledger", "--epsilon", "4", "--unit", "cab", "--source", "taxi")
+    ask = ("heatmap", "release", "trips.csv", "--user", "cab", "--bounds", BOX, "--levels", "4",
+           "--ledger", "c.ledger", "--epsilon", "1", "--quiet")  # fmt: skip
+    week = ("--time", "time", "--by", "weekday", "--from", "2026-03-01", "--to", "2026-03-11")
+    day.done(
+        *ask, *week, "--outline", "districts.geojson", "--out", "{by}.json", "--out", "week.html"
+    )
+    assert '"scale":' in (day.folder / "week.html").read_text()
+    # Eight in the morning on Mondays: by two columns of one time.
+    both = ("--by", "hour-of-day", "--method", "laplace", "--out", "{weekday}-{hour-of-day}.csv")
+    day.done(*ask, *week, *both)
+    assert (day.folder / "monday-08h.csv").exists()
+    # Pickups, not cabs.
+    day.done(*ask, "--rows-per-user", "8", "--out", "pickups.json", "--out", "pickups.geojson")
+    told = day.told("heatmap", "totals", "pickups.json", "districts.geojson")
+    assert [one["name"] for one in told["zones"]] == ["west", "east"]
+    assert "rows are counted, at most 8 of each cab" in (day.folder / "pickups.json").read_text()
+    said = day.told("heatmap", "compare", "saturday.json", "monday.json", "--zones", "districts.geojson",
+                    "--out", "change.png", "--out", "change.csv")  # fmt: skip
+    assert len(said["zones"]) == 2
+    assert (day.folder / "change.csv").read_text().startswith("name,before,after,change")
+    day.done("heatmap", "film", "monday.json", "tuesday.json", "--out", "two.html")
+    assert day.told("emd", "monday.json", "sunday.json")["unit"] == "m"
+    # The notebook opens what the command saved.
+    from sfumato.heatmap import read_heatmap
+
+    frame = read_heatmap(day.folder / "monday.json").to_dataframe()
+    assert {"users", "share"} <= set(frame.columns)
+    assert day.left("c.ledger") == 1.0

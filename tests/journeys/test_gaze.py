@@ -71,3 +71,65 @@ def test_scenes_are_released_one_by_one(day: Day, rng: np.random.Generator) -> N
     assert "3 release(s) paid for" in day.done(
         "ledger", "verify", "gaze.ledger", "--against", *files
     )
+
+
+def test_all_images_of_one_table_by_image_and_group(day: Day, rng: np.random.Generator) -> None:
+    """One table, maps of every image over its stimulus: mass 1 in each, then by two columns."""
+    fixations(day.folder, rng)
+    rows = ["observer,image,group,x,y"]
+    for scene in SCENES:
+        for line in (day.folder / f"{scene}.csv").read_text().splitlines()[1:]:
+            observer, x, y, _ = line.split(",")
+            group = "expert" if int(observer[1:]) % 2 else "novice"
+            rows.append(f"{observer},{scene},{group},{x},{y}")
+    (day.folder / "gaze.csv").write_text("\n".join(rows) + "\n")
+    images = ("--by", "image", "--values", ",".join(SCENES))
+    # What to expect, before anything is paid: shared, a third of everybody; each with mass 1, all.
+    shared, each = (
+        day.done("heatmap", "plan", "--users", "70", "--epsilon", "1", "--kind", "gaze", "--maps", "3", *own)
+        for own in ((), ("--mass-per-value",))
+    )  # fmt: skip
+    assert "about 23 users a map" in shared
+    assert "about 70 users a map" in each
+    for unit in ("observer", "observer-image"):
+        day.done("ledger", "create", f"{unit}.ledger", "--epsilon", "4", "--unit", unit, "--source", "lab",
+                 "--quiet")  # fmt: skip
+
+    def ask(unit: str, *words: str) -> tuple[str, ...]:
+        return ("heatmap", "release", "gaze.csv", "--user", "observer", "--x", "x", "--y", "y",
+                "--image", "street.png", "--levels", "4", "--method", "laplace", "--epsilon", "1",
+                "--ledger", f"{unit}.ledger", *words, "--quiet")  # fmt: skip
+
+    mass = (
+        *images,
+        "--mass-per-value",
+        "--over",
+        "{by}.png",
+        "--out",
+        "{by}-map.json",
+        "--out",
+        "{by}-map.png",
+    )
+    assert "would cost epsilon 3 for 3 maps" in day.done(*ask("observer", *mass, "--dry-run"))
+    day.done(*ask("observer-image", *mass))
+    assert day.left("observer-image.ledger") == 3.0
+    assert "epsilon 1 for each observer-image" in (day.folder / "street-map.json").read_text()
+    # Shared over images, one of an observer's would move the others: this ledger does not pay for it.
+    assert "nearly two masses" in day.done(
+        *ask("observer-image", *images, "--out", "x-{by}.json"), code=2
+    )
+    groups = ("--by", "group", "--values", "novice,expert")
+    day.done(*ask("observer", *images, *groups, "--over", "{image}.png", "--out", "{group}-{image}.json",
+                  "--out", "both-{by}.png"))  # fmt: skip
+    assert day.left("observer.ledger") == 3.0
+    assert (day.folder / "both-kitchen_expert.png").exists()
+    said = day.told(
+        "heatmap", "compare", "novice-shop.json", "expert-shop.json", "--out", "shop.png"
+    )
+    assert "one release" in " ".join(said["remarks"])
+    assert said["names"] == [
+        "Private heatmap: image shop, group novice",
+        "Private heatmap: image shop, group expert",
+    ]
+    day.done("heatmap", "draw", "novice-shop.json", "--over", "{image}.png", "--out", "again.html")
+    assert "shop.png (sha256" in (day.folder / "again.html").read_text()

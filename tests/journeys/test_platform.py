@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import signal
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.journeys.conftest import Day
+
+from sfumato.heatmap import read_heatmap
 
 pytestmark = pytest.mark.fault
 
@@ -81,3 +84,39 @@ def test_rows_that_have_moved_are_drawn_from_their_new_place(
     day.done("heatmap", "resume", "p.ledger", "--input", "cold/events.parquet", "--quiet")
     assert json.loads((day.folder / "m.json").read_text())["entry"]["number"] == 1
     assert day.left("p.ledger") == 0.0
+
+
+def test_two_columns_of_a_database_and_of_a_file_are_the_same_sums(
+    day: Day, rng: np.random.Generator
+) -> None:
+    """The same maps from SQLite and from Parquet: with a million epsilon, the same totals."""
+    users = rng.integers(0, 200, 3000)
+    x, y = rng.beta(2, 5, (2, 3000))
+    device = np.array(["phone", "desk"])[rng.integers(0, 2, 3000)]
+    app = np.array(["map", "mail", "hidden"])[rng.integers(0, 3, 3000)]
+    columns = {"user": users, "lon": x, "lat": y, "device": device, "app": app}
+    pq.write_table(pa.table(columns), day.folder / "events.parquet")
+    with sqlite3.connect(day.folder / "events.db") as database:
+        database.execute(
+            "create table events (user int, lon real, lat real, device text, app text)"
+        )
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        database.executemany("insert into events values (?, ?, ?, ?, ?)", rows)
+    by = ("--by", "device", "--values", "phone,desk", "--by", "app", "--values", "map,mail")
+    totals = []
+    for kind, source in (("file", "events.parquet"), ("base", "events.db::events")):
+        day.done("ledger", "create", f"{kind}.ledger", "--epsilon", "1000000", "--unit", "user",
+                 "--source", "events", "--quiet")  # fmt: skip
+        day.done(*ASK, source, "--ledger", f"{kind}.ledger", "--epsilon", "1000000", *by,
+                 "--out", f"{kind}-{{by}}.json")  # fmt: skip
+        names = ("phone_map", "phone_mail", "desk_map", "desk_mail")
+        maps = [read_heatmap(day.folder / f"{kind}-{name}.json") for name in names]
+        totals.append([one.tiles.total for one in maps])
+    assert totals[0] == pytest.approx(totals[1], abs=0.01)
+    assert sum(totals[0]) == pytest.approx(200, abs=0.5)
+    # A ledger of user-devices pays once for mass 1 on each device, and shares it over apps.
+    day.done("ledger", "create", "d.ledger", "--epsilon", "1", "--unit", "user-device", "--source", "events",
+             "--quiet")  # fmt: skip
+    ask = (*ASK, "events.db::events", "--ledger", "d.ledger", "--epsilon", "1", "--mass-per-value")
+    day.done(*ask, *by[:4], "--out", "{by}.csv")
+    assert day.left("d.ledger") == 0.0

@@ -161,7 +161,12 @@ def test_readings_that_tell_nothing_doubt_as_much_in_any_unit_of_mass(max_mass: 
     """A mass is at 0 with density 1 / upper, and given its sum s with the other with density 1 / s."""
     columns = np.eye(3)
     scene = Walks(
-        columns, np.zeros((2, 3)), np.full(2, 1e9 * max_mass), 1 - columns, np.ones(1), max_mass
+        columns,
+        np.zeros((2, 3)),
+        np.full((2, 3), 1e9 * max_mass),
+        1 - columns,
+        np.ones(1),
+        max_mass,
     )
     paths, masses = np.array([[[0, 1], [1, 2]]] * 2), max_mass * np.array([[0.3, 0.4], [0.6, 0.2]])
     known = np.mean([(1 + 1 / 0.7) / 2, (1 + 1 / 0.8) / 2])
@@ -222,7 +227,7 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(
         fits, moved = noise.normal(size=10) - 100 + (moves < -30), moves + noise.normal(size=10)
         masses = np.tile([0.4, 0.9] if path[0, 0] == 40 else [0.9, 0.4], (10, 1))
         chains.append((fits, moved, np.tile(path, (10, 1, 1)), masses, np.full(10, 0.03)))
-    read, sigma = np.zeros((8, 25)), np.ones(8)
+    read, sigma = np.zeros((8, 25)), np.ones((8, 25))
     places = line.space.places(np.arange(50))
     apart = line.space.distances_between(places, places)
     scene = Walks(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
@@ -440,7 +445,7 @@ def test_chains_that_disagree_say_so() -> None:
         ),
         (lambda: track(SMALL["line"], [[0.0, 1]], sigma=1), "each of 3 sensors"),
         (lambda: track(SMALL["line"], [0.0, 1, 2], sigma=1), "one or more rows"),
-        (lambda: track(SMALL["line"], [[0.0, 1, math.nan]], sigma=1), "finite"),
+        (lambda: track(SMALL["line"], [[0.0, 1, math.inf]], sigma=1), "finite"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=0), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=[1, 2]), "sigma must be above 0"),
         (lambda: track(SMALL["line"], [[0.0, 1, 2]], sigma=1, speed=-1), "speed at least 0"),

@@ -221,3 +221,23 @@ def test_a_wrong_plan_or_potential_of_pot_is_caught(monkeypatch: pytest.MonkeyPa
         )
         with pytest.raises(SolverFailed):
             emd_euclidean([1, 1, 0, 0], [0, 0, 1, 1], [0.0, 10.0, 5.0, 15.0])
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("width", "height"), [(3.1, 1.0), (1.0, 2.7), (5, 4), (1e-9, 1e3)])
+def test_oblong_cells_cost_what_their_sides_do_as_a_graph(
+    width: float, height: float, rng: np.random.Generator
+) -> None:
+    # The grid starts from potentials of wider cells, the graph from none: both are best.
+    side = 16
+    p, q = (rng.gamma(0.2, 1.0, (side, side)) for _ in range(2))
+    cells = np.arange(side * side).reshape(side, side)
+    east = np.column_stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()])
+    north = np.column_stack([cells[:-1].ravel(), cells[1:].ravel()])
+    lengths = np.repeat([width, height], [len(east), len(north)])
+    sides = Graph(np.concatenate([east, north]), lengths, nodes=side * side)
+    grid = Grid(4, bounds=(0, 0, side * width, side * height))
+    on_grid = emd(p, q, grid, normalize=True).value
+    assert on_grid == pytest.approx(
+        emd(p.ravel(), q.ravel(), sides, normalize=True).value, rel=1e-9
+    )

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, assert_never
 
 import numpy as np
@@ -104,6 +104,7 @@ class Traits:
     widen: Widen
 
 
+@lru_cache(maxsize=64)
 def traits_of(loss: Claimed) -> Traits:
     """What audits need to know of a loss of any kind."""
     match loss:

@@ -23,6 +23,9 @@ ALOUD = {
     "prior",
     "per_source",
     "largest",
+    "beside",
+    "baseline",
+    "reference",
     # sets a budget, or what is charged to one
     "epsilon",
     "delta",
@@ -30,6 +33,8 @@ ALOUD = {
     "budget_epsilon",
     "budget_delta",
     "window",
+    "since",
+    "until",
     "share",
     "bounds_share",
     "mass_per_period",

@@ -37,6 +37,8 @@ SPELLED = {
     "noise": "--sigma",
     "operator_options": "--operator-option",
     "outputs": "--out",
+    "passphrase": "--passphrase-file",
+    "recover_rounds": "--each",
     "round_bits": "--round BITS",
     "square=False": "--cells stretched",
     "target": "--want",

@@ -37,7 +37,9 @@ def emd(
     b: Annotated[Path, typer.Argument(help="Masses of the same shape.", show_default=False)],
     space: Annotated[
         Kind | None,
-        typer.Option(help="Where the mass lives; by itself, a list is a line and a square a grid."),
+        typer.Option(
+            help="Where the mass lives; by itself, a list is a line and a square of 2, 4, 8, ... a grid."
+        ),
     ] = None,
     edges: Annotated[
         Path | None,
@@ -45,7 +47,9 @@ def emd(
     ] = None,
     bounds: Annotated[
         str,
-        typer.Option(help="West,south,east,north of the grid, for its units; else a unit square."),
+        typer.Option(
+            help="West,south,east,north of the grid, for its units; else its longer side is 1."
+        ),
     ] = "",
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale both masses to 1.")] = False,
     plot: Annotated[
@@ -151,7 +155,7 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
             q,
             found.flow.east,
             found.flow.north,
-            caption=f"earth mover's distance {far} on {len(p)} x {len(p)} cells, l1; one of the "
+            caption=f"earth mover's distance {far} on {p.shape[1]} x {p.shape[0]} cells, l1; one of the "
             "cheapest ways to move the mass",
             unit="share of the mass" if normalize else "mass",
             top=max(float(p.max()), float(q.max())) or 1.0,

@@ -26,7 +26,7 @@ app = typer.Typer(
     epilog=f"Exit codes: {', '.join(f'{code} {means}' for code, means in MEANINGS.items())}. "
     "Options can be set by a variable SFUMATO_COMMAND_OPTION or in sfumato.toml, but not "
     "what must be said aloud: budgets and costs, --public, --one-row-one-user, --prior, "
-    "--per-source, --largest, --overwrite.",
+    "--per-source, --beside, --largest, --baseline, --reference, --overwrite.",
     cls=SpokenGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -9,8 +9,12 @@ from .map_sheet import Frame, Words, place_marks, png_of, scale_bar
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
+from .pages.fill import filled_page, page_style
+from .pages.rounds import PageRound, RoundsPage, rounds_page
 from .recovery.beliefs import at_least
+from .recovery.floor import Floor
 from .recovery.forecast_panels import Panel, draw_recovery_forecast
+from .recovery.graph_track import draw_graph_track
 from .recovery.layout import graph_layout
 from .recovery.line import draw_line_recovery
 from .recovery.network import draw_graph_recovery
@@ -24,10 +28,13 @@ __all__ = [
     "TOPS",
     "Arrows",
     "DifferenceLayers",
+    "Floor",
     "Frame",
     "Highlight",
     "Overlay",
+    "PageRound",
     "Panel",
+    "RoundsPage",
     "Series",
     "Words",
     "arrows",
@@ -38,6 +45,7 @@ __all__ = [
     "draw_difference",
     "draw_forecast",
     "draw_graph_recovery",
+    "draw_graph_track",
     "draw_intervals",
     "draw_line_recovery",
     "draw_line_track",
@@ -49,16 +57,19 @@ __all__ = [
     "draw_small_maps",
     "draw_wealth",
     "draw_witness",
+    "filled_page",
     "flow_field",
     "glow",
     "graph_layout",
     "heatmap_figure",
+    "page_style",
     "palette",
     "phase_picture",
     "place_marks",
     "png_of",
     "regret_picture",
     "round_number",
+    "rounds_page",
     "scale_bar",
     "shades",
 ]

@@ -29,6 +29,7 @@ ALARM = "#b3261e"  # stamps, and remarks on what is missing
 MAP, MAP_AT_NIGHT, HEAT, MOVES = "magma_r", "magma", "inferno", "PuOr"
 NIGHT = (20, 22, 26)  # the paper of a dark page
 MASSES, READINGS = "Blues", "YlOrBr"
+TIMES = "viridis"  # of rounds, the first dark, the last light
 ARROW = "#1a1a1a"
 
 # One color for one thing in every picture of sensors: found, true (known in simulations only), and read.
@@ -99,6 +100,14 @@ def warm() -> Colormap:
     from matplotlib import colormaps
 
     return colormaps[READINGS]
+
+
+def times() -> Colormap:
+    """Colors of rounds. Even the last is darker than paper, and none is the amber of bands."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[TIMES](np.linspace(0, 0.86, 256)))
 
 
 def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:

@@ -8,6 +8,7 @@ from .atomic import (
     write_file,
 )
 from .edge_lists import EdgeList, number_edges, read_edge_list, usual_ends
+from .floor_plan import NO_PLAN, FloorPlan, read_floor_plan
 from .geojson import (
     MAX_BYTES,
     MAX_POSITIONS,
@@ -19,7 +20,7 @@ from .geojson import (
     polygons_of,
     read_bytes,
 )
-from .json_codec import decoding, parse_json, read_json, write_json
+from .json_codec import decoding, indented, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
 from .outputs import check_outputs, holds, write_outputs
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
@@ -27,8 +28,10 @@ from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_ta
 __all__ = [
     "MAX_BYTES",
     "MAX_POSITIONS",
+    "NO_PLAN",
     "EdgeList",
     "Feature",
+    "FloorPlan",
     "Polygon",
     "Rows",
     "check_outputs",
@@ -41,6 +44,7 @@ __all__ = [
     "features_of",
     "has_column",
     "holds",
+    "indented",
     "named_system",
     "number_edges",
     "number_of",
@@ -49,6 +53,7 @@ __all__ = [
     "polygons_of",
     "read_bytes",
     "read_edge_list",
+    "read_floor_plan",
     "read_json",
     "read_rows",
     "remove_drafts",

@@ -105,6 +105,45 @@ def write_json(
     write_file(path, text, overwrite=overwrite, private=private)
 
 
+def indented(data: Any) -> str:
+    """What `json.dumps(data, indent=1, allow_nan=False)` gives, lists of numbers many times as fast.
+
+    The standard library has no compiled code for indented text: it walks through a map of 65,000
+    tiles in Python.
+
+    Args:
+        data: What JSON holds, with text for keys; numbers must be finite.
+
+    Returns:
+        The text, without a line end.
+
+    Raises:
+        ValueError: A number is infinite or not a number.
+
+    Example:
+        >>> data = {"a": [1, 2.5, None], "b": {"c": [], "d": [[1], "x, y"]}}
+        >>> indented(data) == json.dumps(data, indent=1)
+        True
+
+    """
+    return _indented(data, "\n")
+
+
+def _indented(data: Any, start: str) -> str:
+    """The text of a value whose lines begin with `start`, a line end and the blanks of its depth."""
+    below = f"{start} "
+    if isinstance(data, dict) and data:
+        items = [f"{json.dumps(key)}: {_indented(value, below)}" for key, value in data.items()]
+        return f"{{{below}{f',{below}'.join(items)}{start}}}"
+    flat = json.dumps(data, allow_nan=False)
+    if not isinstance(data, list | tuple) or not data:
+        return flat
+    # Without text and without more lists every comma is one between two numbers.
+    if not any(sign in flat for sign in '"{') and flat.rfind("[") == 0:
+        return f"[{below}{flat[1:-1].replace(', ', f',{below}')}{start}]"
+    return f"[{below}{f',{below}'.join(_indented(one, below) for one in data)}{start}]"
+
+
 @contextmanager
 def decoding(what: str, *, path: str | Path = "", undone: str = "") -> Iterator[None]:
     """Turn what goes wrong while data becomes a value into one sentence.

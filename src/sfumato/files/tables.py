@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV and JSON lists read into rows and columns; CSV written whole or not at all."""
+"""Tables: CSV, TSV, JSON lists and Parquet read into rows and columns; CSV written whole or not at all."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def read_rows(path: str | Path, *, empty: bool = False) -> Rows:
 
     Args:
         path: CSV with a header line (tabs where the name ends in .tsv), or a JSON list of objects
-            where it ends in .json; UTF-8, with or without a byte order mark.
+            where it ends in .json; UTF-8, with or without a byte order mark. Or Parquet, where it ends
+            in .parquet.
         empty: Whether a table without rows is allowed.
 
     Returns:
@@ -60,6 +61,11 @@ def read_rows(path: str | Path, *, empty: bool = False) -> Rows:
 
     """
     file = Path(path)
+    if file.suffix == ".parquet":
+        held = _parquet_rows(file)
+        if not held and not empty:
+            raise InvalidInput(f"{path} has no rows; nothing was charged")
+        return held
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as problem:
@@ -85,6 +91,17 @@ def read_rows(path: str | Path, *, empty: bool = False) -> Rows:
     if not rows and not empty:
         raise InvalidInput(f"{path} has no rows; nothing was charged")
     found: Rows = rows
+    return found
+
+
+def _parquet_rows(file: Path) -> Rows:
+    import pyarrow.parquet
+
+    try:
+        found: Rows = pyarrow.parquet.read_table(file).to_pylist()
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "it is not Parquet"
+        raise InvalidInput(f"cannot read {file}: {why}; nothing was charged") from None
     return found
 
 

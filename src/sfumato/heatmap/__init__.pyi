@@ -19,6 +19,7 @@ from .pipeline.mistakes import check_comparison, check_rehearsal, check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
 from .pipeline.plan import plan_heatmap
+from .pipeline.pooling import pool_maps
 from .pipeline.rehearsal import rehearse, rehearse_exactly, rehearse_heatmap
 from .pipeline.release import plan_release, release_heatmap
 from .pipeline.replay import replay_release
@@ -31,6 +32,7 @@ from .results import (
     DrawResult,
     HotspotsResult,
     PlannedRelease,
+    PoolResult,
     RehearsalResult,
     ReleaseResult,
     TotalsResult,
@@ -47,6 +49,7 @@ __all__ = [
     "HotspotsResult",
     "MapMethod",
     "PlannedRelease",
+    "PoolResult",
     "PyramidMethod",
     "RehearsalResult",
     "ReleaseResult",
@@ -68,6 +71,7 @@ __all__ = [
     "map_totals",
     "plan_heatmap",
     "plan_release",
+    "pool_maps",
     "price",
     "public_area",
     "public_tiles",

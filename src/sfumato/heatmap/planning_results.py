@@ -205,6 +205,8 @@ class PlannedRelease:
             given, if that was simulated.
         measure: What would be counted: users, or rows.
         maps: How many maps there would be, of values or pairs; None for one, or for periods.
+        pays_once: The unit of a ledger that would pay once for mass 1 in each value; empty if this
+            one does, or nobody has it.
 
     """
 
@@ -216,6 +218,7 @@ class PlannedRelease:
     many: ManyMaps | None = None
     measure: Measure = USERS
     maps: int | None = None
+    pays_once: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What `--dry-run --json` prints."""
@@ -231,6 +234,7 @@ class PlannedRelease:
             "ledger": self.ledger,
             **({} if self.frames is None else {"frames": self.frames}),
             **({} if self.maps is None else {"maps": self.maps}),
+            **({"pays_once": self.pays_once} if self.pays_once else {}),
             **({} if self.many is None else {"many": self.many.to_json()}),
             **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
         }
@@ -254,6 +258,7 @@ class PlannedRelease:
             ManyMaps.from_json(data["many"]) if "many" in data else None,
             Measure(**data.get("measure", {})),
             data.get("maps"),
+            data.get("pays_once", ""),
         )
 
 

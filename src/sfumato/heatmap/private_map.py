@@ -1,4 +1,7 @@
-"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them."""
+"""A private map: tiles, the guarantee they carry, and the ledger entry that paid for them.
+
+Long because it is the one value that every verb returns or takes.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from sfumato.heatmap.analysis.places import FoundHotspots, Hotspot, find_hotspot
 from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import ZoneTotal, zone_totals
 from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.partial_pooling import PooledPosterior
 from sfumato.heatmap.inference.prior import Declared, Prior, sharpened
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles, inside
@@ -51,12 +55,13 @@ class HeatmapRelease:
     guarantee and ledger entry; `group` names the map when several share one release. `area_cost`
     was paid besides, when the area itself was found in the data: whoever sees the map sees that
     too. `counted` says which columns were counted, and how. `title` is for people. `posterior`
-    draws maps that could have led to what was released, for methods that have one; `known_marks`
-    are those of a map that was saved. `prior` says which public file the map follows within its
-    tiles, if it does. `noise_scale` is the usual scale of the noise on a count, in users; 0 where
-    the method does not say. `known_error` is what a saved map said of how far off it is. `nothing`
-    are the maps that the method makes of nobody, which say up to where this one may be noise;
-    `known_noise` is that of a map that was saved, or follows a prior.
+    draws maps that could have led to what was released, for methods that have one;
+    `known_marks` and `known_untested` are those of a map that was saved. `prior` says which
+    public file the map follows within its tiles, if it does. `noise_scale` is the usual scale
+    of the noise on a count, in users; 0 where the method does not say. `known_error` is what a
+    saved map said of how far off it is. `nothing` are the maps that the method makes of nobody,
+    which say up to where this one may be noise; `known_noise` is that of a map that was saved,
+    or follows a prior.
     """
 
     tiles: Tiles
@@ -70,6 +75,7 @@ class HeatmapRelease:
     title: str = ""
     posterior: MapPosterior | None = None
     known_marks: tuple[Mark, ...] | None = None
+    known_untested: tuple[tuple[float, float], ...] | None = None
     prior: Declared | None = None
     noise_scale: float = 0.0
     known_error: MapError | None = None
@@ -124,9 +130,19 @@ class HeatmapRelease:
             sentence += (
                 f"; rows are counted, at most {self.measure.scale:,} of each {self.guarantee.unit}"
             )
+        if self.pooled_maps > 1:
+            sentence += (
+                f"; partly pooled over {self.pooled_maps} maps at no cost: one unlike the others may be "
+                "drawn towards them, and its stated errors suppose that it is like them"
+            )
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
         return sentence
+
+    @property
+    def pooled_maps(self) -> int:
+        """How many maps share strength, this one among them; 1 for a map by itself."""
+        return 1 if self.posterior is None else getattr(self.posterior, "pooled_maps", 1)
 
     @property
     def map_epsilon(self) -> float:
@@ -287,10 +303,19 @@ class HeatmapRelease:
         return self.uncertainty(level, sigma=sigma, coverage=coverage).band
 
     def marks(self, *, sigma: float = SIGMA) -> tuple[Mark, ...]:
-        """The places that have over twice the map's average, all of them at once with chance 95 %."""
-        if self.posterior is None and self.known_marks is not None and sigma == SIGMA:
+        """The places that have over twice the map's average, all of them at once with chance 95 %.
+
+        A saved map says what it said then.
+        """
+        if self.known_marks is not None and sigma == SIGMA:
             return self.known_marks
         return self.uncertainty(sigma=sigma).marks
+
+    def untested(self) -> tuple[tuple[float, float], ...]:
+        """The x and y of further peaks, too near a mark or a tested place to be tested themselves."""
+        if self.known_untested is not None or self.posterior is None:
+            return self.known_untested or ()
+        return self.uncertainty().untested
 
     def error(self) -> MapError:
         """How far off the map is: what to expect, with 90 % intervals, and what is certain.
@@ -391,4 +416,5 @@ class HeatmapRelease:
             "noise": self.noise.to_json(),
             "mean_is_map": known is not None and known.mean_is_map,
             "counts": None if known is None or known.counts is None else known.counts.to_json(),
+            "pooling": known.pooling.to_json() if isinstance(known, PooledPosterior) else None,
         }

@@ -17,6 +17,7 @@ from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
 from sfumato.heatmap.planning_results import PlannedRelease
+from sfumato.heatmap.pooling_results import PooledMap, PoolResult
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
@@ -28,6 +29,8 @@ __all__ = [
     "HeatmapRelease",
     "HotspotsResult",
     "PlannedRelease",
+    "PoolResult",
+    "PooledMap",
     "RehearsalResult",
     "ReleaseResult",
     "TotalsResult",

@@ -5,9 +5,8 @@ from .connections import public_connection
 from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
-from .file_names import check_source, is_file_list, named_files
+from .file_names import check_source, is_file_list, named_files, table_identity
 from .groups import Groups, Pairs, Values, count_of, in_table, names_of, told_by_maps, whole_parts
-from .identity import table_identity
 from .periods import Periods
 from .quiet import quietly
 from .sources import Engine, open_table

@@ -13,6 +13,7 @@ from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source, Table
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MAX_CAP, Columns, check_columns
+from sfumato.records.engines import arrow_table
 from sfumato.records.fields import (
     as_double,
     computed_once,
@@ -150,8 +151,9 @@ def _counted(table: Any, columns: Columns, area: Area, source: str, groups: Grou
     parts = parts_of(groups, columns)
     bound_of_sums(area.grid, count_of(groups))  # refuses more cells than there can be
     rows, keys = _rows(table, columns, area, parts)
+    sums = _sums(rows, columns, parts, groups)
     found = quietly(
-        _sums(rows, columns, parts, groups).to_pyarrow,
+        lambda: arrow_table(sums),
         f"{table.get_backend().name} could not read or count the rows of {source}; nothing was charged",
     )
     return _as_cell_sums(found, area, parts, keys)

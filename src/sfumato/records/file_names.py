@@ -1,12 +1,18 @@
-"""The files that a source of rows names, told from its name alone."""
+"""The files that a source of rows names, told from its name alone, and what a ledger keeps of that."""
 
 from __future__ import annotations
 
 import glob
+import re
 from pathlib import Path, PurePath
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfumato.errors import InvalidInput
+from sfumato.records.columns import Columns
+from sfumato.records.connections import public_connection
+
+if TYPE_CHECKING:
+    from sfumato.privacy.ledger import Table
 
 
 def is_file_list(source: Any) -> bool:
@@ -100,3 +106,45 @@ def _refuse_missing(path: Path) -> NoReturn:
                 f"{f'only others by {key}' if others else 'nor any other'}; nothing was read"
             )
     raise InvalidInput(f"there is no file {path}; nothing was read")
+
+
+def table_identity(source: Any, columns: Columns, *, connection: str | None = None) -> Table | None:
+    """The name of a file or of a table in a database, and the column of users; None for one in memory.
+
+    Folders, hosts and passwords are not in it. Digits, and the signs of patterns, count as `#`: the
+    days and parts of one table differ in them. A list of files has all their names.
+
+    Args:
+        source: What `open_table` takes.
+        columns: Which columns hold users, places, weights and groups.
+        connection: The URL of the database, if it is one.
+
+    Returns:
+        What a ledger keeps of the table.
+
+    Example:
+        >>> table_identity("trips/2026-01-05.parquet", Columns("cab", "lon", "lat"))
+        Table(name='#.parquet', user='cab')
+        >>> print(table_identity("town.duckdb::trips_2026", Columns("cab", "lon", "lat")))
+        town.duckdb::trips_# by 'cab'
+
+    """
+    from sfumato.privacy.ledger import Table
+
+    if is_file_list(source):
+        told = (table_identity(one, columns, connection=connection) for one in source)
+        names = sorted({one.name for one in told if one is not None})
+        return Table(" ".join(names), columns.user or "")
+    if not isinstance(source, str | PurePath):
+        return None
+    file, _, table = str(source).partition("::")
+    if "://" in file:
+        file = file.partition("?")[0]
+    name = PurePath(file.rstrip("/")).name or file
+    if connection is not None and "://" in connection:
+        found = public_connection(connection)
+        name = f"{found.scheme}:{found.database}::{name}"
+    elif table:
+        name = f"{name}::{table}"
+    varying = re.sub(r"[0-9*?]+", "#", name)
+    return Table(re.sub(r"#([-_.:T]?#)+", "#", varying), columns.user or "")

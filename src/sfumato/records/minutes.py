@@ -8,8 +8,7 @@ from typing import Any
 import ibis
 
 from sfumato.errors import InvalidInput
-from sfumato.records.collations import without_collation
-from sfumato.records.fields import types_are_hints
+from sfumato.records.fields import types_are_hints, without_collation
 
 DAY = 24 * 60
 # Days and times of ISO 8601 as every engine reads them; seconds do not matter to a period.

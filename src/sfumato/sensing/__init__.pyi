@@ -10,15 +10,18 @@ from .model.operators.registry import register_operator
 from .model.sensitivity import sensitivity
 from .model.sensors import Sensors
 from .model.site import Site, read_site
+from .pipeline.calibrate import calibrate_site
 from .pipeline.check import check_recovery
 from .pipeline.keys import unseal_readings
 from .pipeline.plan import plan_placement, plan_sensors
 from .pipeline.recover import recover_sources
+from .pipeline.recover_each import recover_rounds
 from .pipeline.release import release_readings
 from .pipeline.resume import resume_readings
 from .pipeline.site import describe_site, open_ledger, simulate_site
 from .pipeline.track import track_sources
 from .pipeline.whisper import find_whisper
+from .reading_tables import Columns
 from .recovery.certificate import Recovery
 from .recovery.distance import emd_of
 from .recovery.estimators.bayes_median import bayes_median
@@ -33,6 +36,7 @@ from .release.readings import Readings, plan, read_readings, release_snapshot
 from .results.recovery import RecoveryResult, read_recovery
 
 __all__ = [
+    "Columns",
     "NoisePlan",
     "Operator",
     "Readings",
@@ -41,6 +45,7 @@ __all__ = [
     "Sensors",
     "Site",
     "bayes_median",
+    "calibrate_site",
     "check",
     "check_recovery",
     "conditioning",
@@ -63,6 +68,7 @@ __all__ = [
     "read_recovery",
     "read_site",
     "recover",
+    "recover_rounds",
     "recover_sources",
     "register_estimator",
     "register_operator",

@@ -2,50 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.files import column_of, has_column, numbers_of, read_edge_list, read_rows
 from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.reading_tables import Columns
 
 if TYPE_CHECKING:
     from sfumato._types import FloatArray
     from sfumato.sensing.model.site import Site
     from sfumato.spaces import Graph, Points
 
-AXES = ("x", "y")
 
-
-class Frame(Protocol):
-    """What tables of pandas, polars and pyarrow can be asked, so that none of these is needed."""
-
-    @property
-    def columns(self) -> Any:
-        """The columns, or their names."""
-        ...
-
-    def __getitem__(self, name: str, /) -> Any:
-        """A column."""
-        ...
-
-
-def read_sensors(path: str | Path) -> Sensors:
+def read_sensors(path: str | Path, *, columns: Columns | None = None) -> Sensors:
     """Read the sensors of a table.
 
-    A table with columns sensor and x, or sensor, x and y; in the order of the rows.
+    A table with columns sensor and x, or sensor, x and y; in the order of the rows. `columns` says what they
+    are called.
     """
+    return placed_sensors(path, columns=columns)[0]
+
+
+def placed_sensors(
+    path: str | Path,
+    *,
+    columns: Columns | None = None,
+    origin: tuple[float, float] | None = None,
+) -> tuple[Sensors, tuple[float, float] | None]:
+    """The sensors of a table, and the latitude and longitude of 0, 0 where it has such.
+
+    Where it has no x but lat and lon, metres east and north of the origin are made of them: the middle of the
+    sensors, to 4 decimals, unless it is given.
+    """
+    called = columns or Columns()
     rows = read_rows(path)
-    axes = [axis for axis in AXES if has_column(rows, axis)]
-    if not axes:
+    axes = [axis for axis in (called.x, called.y) if has_column(rows, axis)]
+    if axes:
+        names = map(str, column_of(rows, called.sensor, path))
+        places = list(zip(*(numbers_of(rows, axis, path) for axis in axes), strict=True))
+        if origin is not None:
+            raise InvalidInput(
+                f"`origin` is of a table with lat and lon, {path} has {axes[0]!r}; nothing was built"
+            )
+        return Sensors(places, names), None
+    found = {
+        axis: next((one for one in GEOGRAPHIC[axis] if has_column(rows, one)), "")
+        for axis in GEOGRAPHIC
+    }
+    if not all(found.values()):
         raise InvalidInput(
-            f"{path} needs the places of sensors in columns x, or x and y; nothing was built"
+            f"{path} needs the places of sensors in columns {called.x}, or {called.x} and {called.y}, or in "
+            "lat and lon; nothing was built"
         )
-    names = [str(name) for name in column_of(rows, "sensor", path)]
-    return Sensors(list(zip(*(numbers_of(rows, axis, path) for axis in axes), strict=True)), names)
+    north, east = (np.array(numbers_of(rows, found[axis], path)) for axis in ("lat", "lon"))
+    middle = [round(float(one.min() + one.max()) / 2, 4) for one in (north, east)]
+    start = (middle[0], middle[1]) if origin is None else origin
+    names = map(str, column_of(rows, called.sensor, path))
+    return Sensors(local_metres(north, east, start), names), start
+
+
+AXES = ("x", "y")
+GEOGRAPHIC = {"lat": ("lat", "latitude"), "lon": ("lon", "lng", "long", "longitude")}
+EARTH = 6_371_008.8
+"""Mean radius of the earth in metres."""
+FARTHEST = 20.0
+"""Degrees from its origin up to which a plane is made of the earth: beyond, metres are off by percents."""
+
+
+def local_metres(
+    latitude: FloatArray, longitude: FloatArray, origin: tuple[float, float]
+) -> FloatArray:
+    """Metres east and north of an origin: a plane that touches the earth there, good for cities.
+
+    East is scaled by the cosine of the origin's latitude, so that places a degree north or south of it are
+    off by up to 3 percent there.
+    """
+    both = np.concatenate([np.abs(latitude) / 90, np.abs(longitude) / 180])
+    if not (both <= 1).all() or not (abs(origin[0]) <= 90 and abs(origin[1]) <= 180):
+        raise InvalidInput(
+            "latitudes lie within 90 degrees and longitudes within 180, got another; nothing was built"
+        )
+    up, across = latitude - origin[0], longitude - origin[1]
+    if max(np.abs(up).max(), np.abs(across).max()) > FARTHEST:
+        raise InvalidInput(
+            f"places must lie within {FARTHEST:g} degrees of their origin, got one further: give x and y in a "
+            "projection of your own; nothing was built"
+        )
+    scale = EARTH * math.cos(math.radians(origin[0]))
+    return np.column_stack([scale * np.radians(across), EARTH * np.radians(up)])
+
+
+def read_offsets(path: str | Path) -> dict[str, str]:
+    """How much more single sensors read where nobody is: sensor and offset."""
+    rows = read_rows(path)
+    numbers_of(rows, "offset", path)
+    names = map(str, column_of(rows, "sensor", path))
+    return dict(zip(names, map(str, column_of(rows, "offset", path)), strict=True))
 
 
 def read_graph(
@@ -74,68 +132,6 @@ def read_graph(
         graph = Graph(again[graph.edges[both]], graph.lengths[both], nodes=int(inside.sum()))
         names = tuple(name for name, kept in zip(names, inside, strict=True) if kept)
     return graph, names, None if (strengths == 1).all() else strengths
-
-
-def read_snapshots(path: str | Path, site: Site) -> list[tuple[str, dict[str, float]]]:
-    """Exact readings by sensor, one set for each time in the order in which times come."""
-    rows = read_rows(path)
-    names = [str(name) for name in column_of(rows, "sensor", path)]
-    values = numbers_of(rows, "value", path)
-    times = (
-        [str(time) for time in column_of(rows, "time", path)]
-        if has_column(rows, "time")
-        else [""] * len(rows)
-    )
-    return _by_time(zip(times, names, values, strict=True), site, str(path))
-
-
-def snapshots_of(frame: Frame, site: Site) -> list[tuple[str, dict[str, float]]]:
-    """The same from a table in memory, of pandas, polars or pyarrow; numbers keep their type."""
-    where, undone = "the table", "nothing was charged"
-    columns = {str(name) for name in getattr(frame, "column_names", frame.columns)}
-    if not {"sensor", "value"} <= columns:
-        raise InvalidInput(
-            f"a table of readings has columns sensor and value, perhaps time, got others; {undone}"
-        )
-    # As an array: item by item, floats of a short type come as doubles, and nobody sees their rounding.
-    values = np.asarray(frame["value"])
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InvalidInput(f"the values of {where} must be numbers of one type; {undone}")
-    broken = np.flatnonzero(~np.isfinite(values))
-    if broken.size:
-        raise InvalidInput(
-            f"the value in row {broken[0] + 1} of {where} is not a finite number; {undone}"
-        )
-    times = _listed(frame["time"]) if "time" in columns else [""] * len(values)
-    for row, time in enumerate(times, 1):
-        if time is None or time != time:  # not a number, not a time
-            raise InvalidInput(f"{where} has no 'time' in row {row}; {undone}")
-    names = map(str, _listed(frame["sensor"]))
-    return _by_time(zip(map(str, times), names, values, strict=True), site, where)
-
-
-def _listed(column: Any) -> list[Any]:
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
-
-
-def _by_time(
-    rows: Iterable[tuple[str, str, float]], site: Site, path: str
-) -> list[tuple[str, dict[str, float]]]:
-    """Readings of one time together, of known sensors, each once."""
-    found: dict[str, dict[str, float]] = {}
-    known = set(site.sensors.names)
-    for row, (time, name, value) in enumerate(rows, 1):
-        if name not in known:  # not quoted: where columns are mixed up it is a reading
-            raise InvalidInput(
-                f"row {row} of {path} is of no sensor that site {site.name!r} has; nothing was charged"
-            )
-        at = found.setdefault(time, {})
-        if name in at:
-            raise InvalidInput(
-                f"row {row} of {path} reads sensor {name!r} again at its time; nothing was charged"
-            )
-        at[name] = value
-    return list(found.items())
 
 
 def read_sigma(path: str | Path) -> float | None:

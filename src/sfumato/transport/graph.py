@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +14,29 @@ from sfumato.spaces import Graph
 from sfumato.transport.masses import LARGEST, SMALLEST, Difference, dot, to_units, weight
 from sfumato.transport.results import Transport
 
+Start = Callable[[IntArray, IntArray], IntArray]
+
 
 def emd_graph(
-    z: Difference, graph: Graph, *, flow: bool, diameter: float | None = None
+    z: Difference,
+    graph: Graph,
+    *,
+    flow: bool,
+    diameter: float | None = None,
+    start: Start | None = None,
 ) -> Transport:
     """Integer flow for integer lengths; lengths that are no integers are rounded to a lattice of their own.
 
     The flow is a flow whatever the lengths, so its cost at the true lengths bounds from above.
     Potentials that are Lipschitz for lengths at most a share s too long prove 1 / (1 + s) of what
-    they would.
+    they would. `start` makes potentials to start from of integer masses and lengths.
     """
     labels = graph.components()
     _check_components(z, labels)
     excess = to_units(z.excess, z.slip, parts=_parts(labels))
     lengths, exponent, share = _whole_lengths(graph)
-    steps, moved = _solved(excess.units, graph, lengths)
+    first = None if start is None else start(excess.units, lengths)
+    steps, moved = _solved(excess.units, graph, lengths, first)
     proved = math.ldexp(excess.mass(steps), -exponent) / (1 + share)
     masses = np.ldexp(np.abs(moved).astype(np.float64), -excess.exponent)
     value = math.fsum((masses * graph.lengths).tolist())
@@ -81,16 +90,24 @@ def _whole_lengths(graph: Graph) -> tuple[IntArray, int, float]:
     return whole, exponent, max(0.0, float((whole / scaled).max()) * (1 + 2**-50) - 1)
 
 
-def _solved(units: IntArray, graph: Graph, lengths: IntArray) -> tuple[int, IntArray]:
-    from sfumato.transport.graph_kernel import solve
-
-    low, high = graph.edges.T
+def arcs_of(edges: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """A graph in rows, as `graph_kernel.solve` wants it: where rows begin, heads, edges and signs."""
+    low, high = edges.T
     tails, heads = np.concatenate([low, high]), np.concatenate([high, low])
     order = np.argsort(tails, kind="stable")
     edge = np.concatenate([np.arange(len(low))] * 2)[order]
     sign = np.repeat(np.array([1, -1]), len(low))[order]
-    first = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=graph.size))])
-    potential, moved = solve(first, heads[order], edge, sign, lengths, units)
+    first = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=size))])
+    return first, heads[order], edge, sign
+
+
+def _solved(
+    units: IntArray, graph: Graph, lengths: IntArray, start: IntArray | None
+) -> tuple[int, IntArray]:
+    from sfumato.transport.graph_kernel import solve
+
+    low, high = graph.edges.T
+    potential, moved = solve(*arcs_of(graph.edges, graph.size), lengths, units, start)
     steps, gain = weight(moved, lengths), dot(potential, units)
     rest = units.copy()
     np.subtract.at(rest, low, moved)

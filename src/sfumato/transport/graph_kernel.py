@@ -62,15 +62,17 @@ def solve(
     sign: IntArray,
     length: IntArray,
     z: IntArray,
+    start: IntArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Potentials and signed edge flows of an optimal transport of integer excess z to want.
 
     The graph is in rows: the arcs of node i are first[i] .. first[i+1], arc t leads to heads[t]
     along edge[t], in its direction if sign[t] is 1 and against it if -1. Every component must be
-    balanced.
+    balanced. Potentials to start from fall by at most the length of an edge along it; zeros do.
     """
     n, entries = z.size, heads.size + z.size + 1
-    potential, flow = np.zeros(n, np.int64), np.zeros(length.size, np.int64)
+    potential = np.zeros(n, np.int64) if start is None else start.copy()
+    flow = np.zeros(length.size, np.int64)
     heap, of_nodes = np.empty((2, entries), np.int64), np.empty((4, n), np.int64)
     _solve(
         first, heads, edge, sign, length, z.copy(), potential, flow,
@@ -98,7 +100,7 @@ def _solve(
     queue,
     waiting,
 ):
-    """Fill `potential` and `flow`, which are 0, and leave no excess; the rest is room to work in."""
+    """Fill `flow`, which is 0, better `potential`, and leave no excess; the rest is room to work in."""
     n = excess.size
     while True:
         n_excess = 0

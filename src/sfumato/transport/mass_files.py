@@ -42,8 +42,8 @@ def usual_space(shape: tuple[int, ...], name: str) -> Literal["line", "grid"]:
     if grid_levels(shape) is not None:
         return "grid"
     raise InvalidInput(
-        f"{name} must be a list, or a square whose side is a power of two, got shape {shape}; "
-        "no distance was computed"
+        f"{name} must be a list, or a square whose side is a power of two, got shape {shape}: `space` grid "
+        "takes any rectangle; no distance was computed"
     )
 
 

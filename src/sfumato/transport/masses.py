@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
@@ -163,7 +164,7 @@ def dot(a: npt.NDArray[np.signedinteger], units: IntArray) -> int:
     """The exact sum of a * units: in blocks and two halves of 30 bits, so that an int64 holds each."""
     a, units = a.reshape(-1), units.reshape(-1)
     if int(np.abs(a).max(initial=0)) >= 2**16:
-        return sum(x * y for x, y in zip(a.tolist(), units.tolist(), strict=True))
+        return sum(map(mul, a.tolist(), units.tolist()))
     result = 0
     for at in range(0, a.size, BLOCK):
         wide, part = a[at : at + BLOCK].astype(np.int64), units[at : at + BLOCK]
@@ -176,4 +177,4 @@ def weight(units: IntArray, lengths: IntArray | int = 1) -> int:
     size = np.abs(units.reshape(-1))
     if isinstance(lengths, int):
         return lengths * ((int((size >> 30).sum()) << 30) + int((size & LOW).sum()))
-    return sum(x * y for x, y in zip(size.tolist(), lengths.tolist(), strict=True))
+    return sum(map(mul, size.tolist(), lengths.tolist()))

@@ -10,6 +10,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.spaces import Graph, Grid, Line
 from sfumato.transport.distance import emd
 from sfumato.transport.mass_files import Masses, grid_levels, masses_of, read_graph, usual_space
+from sfumato.transport.rectangle import emd_rectangle
 from sfumato.transport.results import EmdResult
 
 SpaceName = Literal["line", "grid", "graph"]
@@ -33,10 +34,11 @@ def compare_masses(
             list is one number for each cell; an image is [row, column], row 0 in the south.
         b: Masses of the same shape.
         space: Where the mass lives. By default a list is on a line (on a graph, if edges are
-            given) and a square whose side is a power of two is on a grid. On a line of n cells
-            they are 1/n apart, on a grid the metric is l1, on a graph it is shortest paths.
+            given) and a square whose side is a power of two is on a grid; "grid" takes any
+            rectangle. On a line of n cells they are 1/n apart, on a grid the metric is l1, on a
+            graph it is shortest paths.
         edges: The edges of a graph, CSV: two nodes, counted from 0, and perhaps a length.
-        bounds: West, south, east and north of a grid, for its units; by default a unit square.
+        bounds: West, south, east and north of a grid, for its units; by default the longer side is 1.
         normalize: Whether to scale both masses to 1; otherwise unequal masses are refused.
         flow: Whether the result also says where mass moves.
         watch: Called with one sentence before the distance is computed.
@@ -65,10 +67,15 @@ def compare_masses(
         raise InvalidParameter(
             f"`{'bounds' if bounds else 'flow'}` is for a grid, and {names[0]} is on a {kind}"
         )
-    place = _place(kind, p.shape, name=names[0], edges=edges, bounds=bounds)
-    if watch is not None:
-        watch(f"on {place.describe()}")
-    found = emd(p, q, place, normalize=normalize, flow=flow)
+    if kind == "grid" and p.ndim == 2 and grid_levels(p.shape) is None:
+        if watch is not None:
+            watch(f"on a grid of {p.shape[1]} x {p.shape[0]} cells, l1 metric")
+        found = emd_rectangle(p, q, bounds=bounds, normalize=normalize, flow=flow)
+    else:
+        place = _place(kind, p.shape, name=names[0], edges=edges, bounds=bounds)
+        if watch is not None:
+            watch(f"on {place.describe()}")
+        found = emd(p, q, place, normalize=normalize, flow=flow)
     if normalize:
         p, q = p / p.sum(), q / q.sum()
     return EmdResult(
@@ -127,8 +134,8 @@ def _place(
         levels = grid_levels(shape)
         if levels is None:
             raise InvalidInput(
-                f"a grid needs a square whose side is a power of two, got shape {shape} in {name}; "
-                "no distance was computed"
+                f"a grid needs rows and columns of masses, got shape {shape} in {name}; no distance was "
+                "computed"
             )
         return Grid(levels, bounds) if bounds else Grid(levels)
     if len(shape) != 1:

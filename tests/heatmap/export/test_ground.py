@@ -25,6 +25,7 @@ from sfumato.heatmap.export.output_names import of_group
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import png
 from sfumato.heatmap.export.timelapse import timelapse_html
+from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.privacy import Ledger, PureDP
 from sfumato.records import Periods
 from sfumato.spaces import Area
@@ -102,6 +103,59 @@ def test_lines_are_where_the_map_is(area: Area, line: Any, wanted: Any, tmp_path
             for x, y in line
         ]
     np.testing.assert_allclose(found, wanted, rtol=1e-7)
+
+
+def test_what_lies_nowhere_ends_a_line() -> None:
+    line = np.array(
+        [[0.1, 0.5], [0.3, 0.5], [np.inf, np.inf], [0.7, 0.5], [0.9, 0.5], [np.nan, 0.1]]
+    )
+    found = [piece.tolist() for piece in inside_bounds(line, (0, 0, 1, 1))]
+    assert found == [[[0.1, 0.5], [0.3, 0.5]], [[0.7, 0.5], [0.9, 0.5]]]
+
+
+def test_an_outline_is_bent_and_not_joined_across_what_a_projection_does_not_reach(
+    tmp_path: Path,
+) -> None:
+    """A parallel is bent in a conic projection; Web Mercator has no poles."""
+    europe = public_area((2_500_000, 1_400_000, 6_500_000, 5_400_000), crs="EPSG:3035", levels=4)
+    (found,) = ground_of(europe, over=None, outline=lines(tmp_path, (-5, 50), (25, 50))).lines
+    system = ReferenceSystem.named("EPSG:3035")
+    assert system is not None
+    ends = system.places_from_degrees(np.array([[-5.0, 50], [25, 50]]))
+    chord = np.interp(found[:, 0], ends[:, 0], ends[:, 1])
+    assert np.max(chord - found[:, 1]) > 100_000, "the parallel sags far below the straight line"
+    _, latitudes = system.to_degrees(*found.T)
+    np.testing.assert_allclose(latitudes, 50, atol=1e-6)
+    middles = (found[1:] + found[:-1]) / 2
+    assert np.abs(system.to_degrees(*middles.T)[1] - 50).max() * 111_000 < 400, (
+        "a few parts of the map"
+    )
+    world = public_area((-2e7, -2e7, 2e7, 2e7), crs="EPSG:3857", levels=4)
+    over = lines(tmp_path, (0, 60), (0, 90), (90, 90), (90, 60))
+    first, second = ground_of(world, over=None, outline=over).lines
+    assert np.ptp(first[:, 0]) == np.ptp(second[:, 0]) == 0, (
+        "two meridians, and nothing between them"
+    )
+
+
+def test_an_outline_may_name_its_system_as_zones_do(tmp_path: Path) -> None:
+    area = public_area((1_240_000, 5_420_000, 1_260_000, 5_440_000), crs="EPSG:3857", levels=4)
+    found = {
+        "type": "FeatureCollection",
+        "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
+        "features": [
+            {"type": "Feature", "properties": {}, "geometry": {
+                "type": "LineString", "coordinates": [[1_245_000, 5_425_000], [1_255_000, 5_435_000]]}}
+        ],
+    }  # fmt: skip
+    path = tmp_path / "old.geojson"
+    path.write_text(json.dumps(found))
+    (line,) = ground_of(area, over=None, outline=path).lines
+    assert line.tolist() == [[1_245_000, 5_425_000], [1_255_000, 5_435_000]]
+    with pytest.raises(
+        InvalidInput, match=r"is in EPSG:3857, the map in degrees.*nothing was written"
+    ):
+        ground_of(CITY, over=None, outline=path)
 
 
 def test_areas_are_drawn_by_their_edges(tmp_path: Path) -> None:

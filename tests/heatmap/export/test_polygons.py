@@ -23,8 +23,7 @@ from sfumato.heatmap import draw_map
 from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
-from sfumato.heatmap.export.geojson import geojson
-from sfumato.heatmap.export.merged import merged_cells
+from sfumato.heatmap.export.geojson import geojson, merged_cells
 from sfumato.heatmap.export.qgis import class_breaks, qgis_style
 from sfumato.heatmap.export.tables import hexagon_columns, to_dataframe
 from sfumato.spaces import Area

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -238,3 +239,21 @@ def test_a_film_starts_by_itself_only_for_those_who_let_it(
 ) -> None:
     dom = browse(tmp_path, timelapse_html(two()), "--dump-dom", *([wish] if wish else []))
     assert f">{button}</button>" in dom
+
+
+def test_a_film_has_the_frame_of_other_pictures() -> None:
+    """Longitudes, latitudes and a scale bar as parts of the bounds; none of them on an image."""
+    found = embedded(timelapse_html(two()))
+    across, up = found["places"]
+    west, south, east, north = CITY.bounds
+    assert {said for _, said in across} >= {"74.0°W", "73.8°W"}
+    for part, said in across:
+        assert west + part * (east - west) == pytest.approx(-float(said[:-2]), abs=1e-5)
+    for part, said in up:
+        assert north - part * (north - south) == pytest.approx(float(said[:-2]), abs=1e-5)
+    share, said = found["scale"]
+    length = float(said.removesuffix(" km")) * 1000
+    width = math.radians(east - west) * math.cos(math.radians((south + north) / 2)) * 6_371_000
+    assert share == pytest.approx(length / width, rel=0.01)
+    on_image = embedded(timelapse_html(frames([], area=SCENE)))
+    assert (on_image["places"], on_image["scale"]) == ([[], []], None)

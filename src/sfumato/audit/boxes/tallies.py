@@ -99,8 +99,20 @@ def too_often(pair: Pair, table: Table, statement: EpsilonDelta) -> Witness:
 def _tally(outputs: Outputs, rows: FloatArray) -> Counter[bytes]:
     """How often each output occurs, by its bits: 0.0 and -0.0 differ, and so do nan and inf."""
     odd = rows[:, -1] != 0
-    usual = np.ascontiguousarray(rows[~odd]).view(np.int64)
-    found, counts = np.unique(usual, axis=0, return_counts=True)
+    found, counts = _distinct(np.ascontiguousarray(rows[~odd]).view(np.int64))
     tally = Counter({row.tobytes(): int(count) for row, count in zip(found, counts, strict=True)})
     tally.update(repr(outputs[int(at)]).encode() for at in np.flatnonzero(odd))
     return tally
+
+
+def _distinct(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """The rows that differ, in their order, and how often each occurs."""
+    varying = np.flatnonzero((rows != rows[:1]).any(axis=0))
+    if varying.size != 1:
+        found, counts = np.unique(rows, axis=0, return_counts=True)
+        return found, counts
+    # Numbers are sorted ten times as fast as rows.
+    values, counts = np.unique(rows[:, varying[0]], return_counts=True)
+    found = np.repeat(rows[:1], values.size, axis=0)
+    found[:, varying[0]] = values
+    return found, counts

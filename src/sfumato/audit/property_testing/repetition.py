@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,7 @@ def random_plan(
     return min(plans, key=lambda plan: plan.total)
 
 
+@lru_cache(maxsize=256)
 def _binomial_test(low: float, high: float, error: float) -> tuple[int, int]:
     """Trials and the most hits that speak for low: either error is at most that given."""
 
@@ -116,6 +118,7 @@ def _binomial_test(low: float, high: float, error: float) -> tuple[int, int]:
         begin *= 4
 
 
+@lru_cache(maxsize=4096)
 def _single_error(repeats: int, error: float) -> float:
     """The largest error of one test with which most of them err with at most error: Clopper and Pearson."""
     # P(Bin(k, e) > k/2) is the law of a beta variable at e; a hair less, so that rounding stays

@@ -170,6 +170,16 @@ def prices(
         middle, rest = grown + 1 + more + grown * less, more + less
         q = 2 * rest / (middle + np.sqrt(np.maximum(0.0, middle**2 - 8 * grown * rest)))
         return np.where(broken, np.minimum(1.0, grown * q), more), np.where(broken, q, less)
+    # Most events are allowed, and of them nothing is asked.
+    p, q = more.copy(), less.copy()
+    if broken.any():
+        q[broken] = _halved(grown, delta, more[broken], less[broken])
+        p[broken] = grown * q[broken] + delta
+    return p, q
+
+
+def _halved(grown: float, delta: float, more: FloatArray, less: FloatArray) -> FloatArray:
+    """Where on that line the slope of the relative entropy changes its sign."""
     low, high = np.zeros_like(more), np.full_like(more, max(0.0, min(1.0, (1 - delta) / grown)))
     for _ in range(HALVINGS):
         q = (low + high) / 2
@@ -179,8 +189,7 @@ def prices(
         )
         up = slope < 0
         low, high = np.where(up, q, low), np.where(up, high, q)
-    q = (low + high) / 2
-    return np.where(broken, grown * q + delta, more), np.where(broken, q, less)
+    return np.asarray((low + high) / 2)
 
 
 def growth_rates(statement: EpsilonDelta, more: FloatArray, less: FloatArray) -> FloatArray:

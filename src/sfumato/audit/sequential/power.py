@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,6 +19,7 @@ LARGEST = 50.0
 """Epsilons beyond it are not told apart from no privacy at all."""
 
 
+@lru_cache(maxsize=1024)
 def required_pairs(statement: EpsilonDelta, more: float, less: float, target: float) -> float:
     """Pairs of runs after which bets on an event with these chances have reached e**target, with chance 90 %.
 
@@ -37,6 +39,7 @@ def required_pairs(statement: EpsilonDelta, more: float, less: float, target: fl
     return root**2 / LEARNT
 
 
+@lru_cache(maxsize=256)
 def excluded_epsilon(statement: EpsilonDelta, pairs: int, target: float, mass: float) -> float:
     """The smallest epsilon at the statement's delta whose breach by an event of this mass would be caught.
 

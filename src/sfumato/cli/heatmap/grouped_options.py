@@ -32,8 +32,10 @@ from sfumato.cli.heatmap.options import (
     PerPeriod,
     PerValue,
     Plane,
+    PoolingOption,
     RowsPerUser,
     Shape,
+    Shared,
     TextCoordinates,
     Time,
     To,
@@ -148,6 +150,7 @@ class GroupOptions(OptionGroup):
     end: To = ""
     time_zone: Zone = ""
     mass_per_period: PerPeriod = False
+    pooling: PoolingOption = Shared.none
 
     @property
     def column(self) -> str:

@@ -275,6 +275,24 @@ OutlineFile = Annotated[
 ]
 
 
+class Shared(StrEnum):
+    """Whether the maps of one release share strength."""
+
+    none = "none"
+    partial = "partial"
+
+
+PoolingOption = Annotated[
+    Shared,
+    _option(
+        "Rows",
+        "Share strength between the maps, at no cost: clearer where they are alike; one unlike the "
+        "others may be drawn towards them.",
+        "--pooling",
+    ),
+]
+
+
 class Numbers(StrEnum):
     """What the numbers of a legend are: people to a square kilometre, or shares of the map."""
 

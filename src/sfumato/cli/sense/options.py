@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.ledger import budget_of
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from sfumato.files import FloorPlan
     from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing.planning import Ground, SyntheticOptions
 
@@ -22,6 +24,23 @@ SiteFile = Annotated[
         help="The site, as `sense site` or `sense simulate` wrote it.", show_default=False
     ),
 ]
+PlanImage = Annotated[
+    Path | None,
+    typer.Option(
+        help="PUBLIC floor plan under pictures and pages: an image, with --over-bounds.",
+        show_default=False,
+    ),
+]
+PlanBounds = Annotated[
+    str,
+    typer.Option(help="Where --over lies: x0,y0,x1,y1, in the site's unit.", show_default=False),
+]
+PlanOutline = Annotated[
+    Path | None,
+    typer.Option(
+        help="PUBLIC floor plan of lines and areas, GeoJSON in the site's unit.", show_default=False
+    ),
+]
 Epsilon = Annotated[
     str, typer.Option(help="What one reading of all sensors may cost.", show_default=False)
 ]
@@ -30,6 +49,20 @@ Rho = Annotated[
     str,
     typer.Option(
         help="Its cost in rho of zCDP instead: better for many readings.", show_default=False
+    ),
+]
+
+
+SensorColumn = Annotated[str, typer.Option(help="The column that names sensors.")]
+ValueColumn = Annotated[str, typer.Option(help="The column of readings.")]
+TimeColumn = Annotated[str, typer.Option(help="The column of times, if there is one.")]
+XColumn = Annotated[str, typer.Option(help="The column of places along a line, or east.")]
+YColumn = Annotated[str, typer.Option(help="The column of places north.")]
+RoundTime = Annotated[
+    str,
+    typer.Option(
+        help="Rounds are so far apart, 30s, 1m, 1h: a reading is of the nearest one; 0 for times as they are.",
+        show_default=False,
     ),
 ]
 
@@ -94,6 +127,14 @@ def synthetic(
 
     where: Ground | None = None if on is None else on.value
     return SyntheticOptions(where, sensors, cells, diffusion_time, radius or None, length)
+
+
+def floor_plan(over: Path | None, over_bounds: str, outline: Path | None) -> FloorPlan:
+    """The floor plan that is asked for; an empty one if none is."""
+    from sfumato.files import read_floor_plan
+
+    bounds = four_numbers(over_bounds) if over_bounds else None
+    return read_floor_plan(over, bounds=bounds, outline=outline)
 
 
 def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP | None:

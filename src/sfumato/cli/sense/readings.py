@@ -12,11 +12,21 @@ from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
 from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
+from sfumato.cli.sense import calibrate as sense_calibrate
+from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import plan as sense_plan
 from sfumato.cli.sense import recover as sense_recover
 from sfumato.cli.sense import site as sense_site
 from sfumato.cli.sense import track as sense_track
-from sfumato.cli.sense.options import CalibrationOption, Calibrations, reading_loss
+from sfumato.cli.sense.options import (
+    CalibrationOption,
+    Calibrations,
+    RoundTime,
+    SensorColumn,
+    TimeColumn,
+    ValueColumn,
+    reading_loss,
+)
 from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs
 
@@ -29,13 +39,12 @@ app = typer.Typer(
 )
 app.command("simulate")(sense_site.simulate)
 app.command("site")(sense_site.site)
+app.command("calibrate")(sense_calibrate.calibrate)
 app.command("plan")(sense_plan.plan)
 app.command("place")(sense_plan.place)
 app.command("ledger")(sense_site.ledger)
-keys = typer.Typer(
-    help="Keys: a master key for whoever may take noise off, a key file for each device."
-)
-app.add_typer(keys, name="key")
+app.command("unseal")(sense_keys.unseal)
+app.add_typer(sense_keys.keys, name="key")
 
 
 @app.command("release", cls=ToldTogether)
@@ -44,7 +53,9 @@ def release(
     readings: Annotated[
         Path,
         typer.Argument(
-            help="Exact readings: a table with sensor, value, perhaps time.", show_default=False
+            help="Exact readings: a table with sensor, value, perhaps time, or a column for each sensor; .csv, "
+            ".json, .parquet; or Home Assistant's history.",
+            show_default=False,
         ),
     ],
     site: Annotated[Path, typer.Option(help="The site's file.", show_default=False)],
@@ -62,6 +73,17 @@ def release(
         typer.Option(help="Instead of --ledger: a folder with one ledger for each window of time."),
     ] = None,
     window: Annotated[str, typer.Option(help="Length of a window: 30m, 6h, 1d.")] = "1d",
+    since: Annotated[
+        str,
+        typer.Option(
+            help="When windows begin, e.g. 2026-11-16: a reading dated before opens none. Else with the first "
+            "in the folder, or now.",
+            show_default=False,
+        ),
+    ] = "",
+    until: Annotated[
+        str, typer.Option(help="When windows end; else now.", show_default=False)
+    ] = "",
     budget_epsilon: Annotated[
         str, typer.Option(help="Budget of each window.", show_default=False)
     ] = "",
@@ -84,6 +106,17 @@ def release(
     some: Annotated[
         bool, typer.Option("--some", help="Only some sensors are in the table: this device's own.")
     ] = False,
+    round_time: RoundTime = "",
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="The site's public baseline, if it is not among the readings: table of time, value.",
+            show_default=False,
+        ),
+    ] = None,
+    sensor: SensorColumn = "sensor",
+    value: ValueColumn = "value",
+    time: TimeColumn = "time",
     calibration: CalibrationOption = Calibrations.analytic,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
@@ -114,12 +147,13 @@ def release(
     with mistakes.noted():
         asked["loss"] = reading_loss(epsilon, delta, rho)
     with mistakes.noted():
-        asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta)
+        asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta, since, until)
     with mistakes.noted():
         if not note.isprintable():
             raise InvalidParameter("a note must be printable on one line; nothing was charged")
-    tell_with_files(mistakes, readings, site, ledger, device)
+    tell_with_files(mistakes, readings, site, ledger, device, reference)
 
+    from sfumato.sensing import Columns
     from sfumato.sensing.pipeline import price_release, release_readings
     from sfumato.sensing.render import price, release_remark
 
@@ -137,6 +171,9 @@ def release(
             some=some,
             note=note,
             once=once,
+            columns=Columns(sensor=sensor, value=value, time=time),
+            round_time=round_time,
+            reference=reference,
             out=out,
             watch=watch,
             **asked,
@@ -197,72 +234,16 @@ def resume(
     resumed(result, list_only=list_only, json=json)
 
 
-@app.command()
-@sentences
-def unseal(
-    readings: Annotated[Path, typer.Argument(help="Sealed readings (.json).", show_default=False)],
-    key: Annotated[Path, typer.Option(help="The master key.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A new .csv file that only you may read; else they are printed."),
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Take the noise off, exactly: for the holder of the master key. What comes out is private again."""
-    from sfumato.sensing.pipeline import unseal_readings
-    from sfumato.sensing.render import unsealed
-
-    result = unseal_readings(readings, key, out=out)
-    remark = "" if quiet else " (private)"
-    show(result.to_json(), unsealed(result) if out is None else f"{out}{remark}", json=json)
-
-
-@keys.command("new")
-@sentences
-def key_new(
-    file: Annotated[
-        Path, typer.Argument(help="A new file for the master key.", show_default=False)
-    ],
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make a master key: keep it off the devices, whoever holds it can take the noise off."""
-    from sfumato.sensing.pipeline import make_master_key
-
-    made = make_master_key(file)
-    say(f"made master key {made.id}; who holds {file} can take noise off", quiet=quiet or json)
-    show(made.to_json(), str(file), json=json)
-
-
-@keys.command("device")
-@sentences
-def key_device(
-    master: Annotated[Path, typer.Argument(help="The master key.", show_default=False)],
-    file: Annotated[
-        Path, typer.Argument(help="A new key file for the device.", show_default=False)
-    ],
-    name: Annotated[
-        str, typer.Option(help="What the device is called; give each one its own name.")
-    ],
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make the key file of one device; it moves forward each time the device starts, and never back."""
-    from sfumato.sensing.pipeline import make_device_key
-
-    made = make_device_key(master, file, name=name)
-    say(f"made a key for device {name!r} under master key {made.id}", quiet=quiet or json)
-    show(made.to_json(), str(file), json=json)
-
-
-def _windows(folder: Path | None, length: str, epsilon: str, delta: str) -> Windows | None:
+def _windows(
+    folder: Path | None, length: str, epsilon: str, delta: str, since: str, until: str
+) -> Windows | None:
     """The windows of time that pay, if a folder was given."""
     from sfumato.sensing.pipeline import Windows
 
     if folder is None:
         return None
-    return Windows(folder, budget_of(epsilon, delta, "") if epsilon else None, length)
+    budget = budget_of(epsilon, delta, "") if epsilon else None
+    return Windows(folder, budget, length, since, until)
 
 
 app.command("recover")(sense_recover.recover)

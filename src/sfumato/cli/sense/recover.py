@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
 from sfumato.cli.endings import FAILED, UNRELIABLE
 from sfumato.cli.missing import tell_with_files
-from sfumato.cli.sense.options import Overwrite
+from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
 from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, write_file
+
+if TYPE_CHECKING:
+    from sfumato.files import FloorPlan
+    from sfumato.sensing.results import RecoveredRounds
 
 
 class Unknown(StrEnum):
@@ -37,7 +41,8 @@ def recover(
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File(s): .json with answer and proof, .csv with the answer's sources.",
+            help="File(s): .json with answer and proof, .csv with the answer's sources; with --each also "
+            ".html, a page with a slider.",
             show_default=False,
         ),
     ] = None,
@@ -81,7 +86,18 @@ def recover(
     sigma: Annotated[
         float | None, typer.Option(help="Deviation of the noise, for .csv readings.")
     ] = None,
-    time: Annotated[str, typer.Option(help="Which of several times.", show_default=False)] = "",
+    time: Annotated[
+        str,
+        typer.Option(
+            help="Which of several times: as written, or 12:00, a date, a number; with --each or "
+            "--average also a range, 12:00..13:00.",
+            show_default=False,
+        ),
+    ] = "",
+    each: Annotated[
+        bool,
+        typer.Option("--each", help="Recover each time by itself, in one go."),
+    ] = False,
     average: Annotated[
         bool,
         typer.Option("--average", help="Average all times: of sources that stay, with less noise."),
@@ -108,6 +124,9 @@ def recover(
         int,
         typer.Option(help="On a graph: say which of so many communities the source is in.", min=1),
     ] = 2,
+    over: PlanImage = None,
+    over_bounds: PlanBounds = "",
+    outline: PlanOutline = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -120,47 +139,84 @@ def recover(
     the readings contradict what was found: the verdict, said first, is not to rely on it.
     """
     silent = quiet or json
-    inputs = [*files, site, sources, layout]
+    inputs = [*files, site, sources, layout, over, outline]
+    kinds = {".json", ".csv", ".html"} if each else {".json", ".csv"}
     mistakes, within = Mistakes(), None
-    for path, suffixes in [*((one, {".json", ".csv"}) for one in out or ()), (plot, {".png"})]:
+    for path, suffixes in [*((one, kinds) for one in out or ()), (plot, {".png"})]:
         with mistakes.noted():
             check_outputs([path] if path else [], suffixes, reads=inputs, overwrite=overwrite)
     with mistakes.noted():
         within = _radius(radius)
+    if each:
+        for flag, given in (("--average", average), ("--plot", plot), ("--sources", sources)):
+            with mistakes.noted():
+                _of_one_answer(flag, given=bool(given))
     tell_with_files(mistakes, *inputs)
+    plan = floor_plan(over, over_bounds, outline)
 
-    from sfumato.sensing.pipeline import recover_sources, true_sources
+    from sfumato.sensing.pipeline import recover_rounds, recover_sources, true_sources
     from sfumato.sensing.render import recovery_lines
 
+    asked: dict[str, Any] = {
+        "site": site,
+        "noise": sigma,
+        "estimator": estimator,
+        "max_mass": upper,
+        "max_sources": most,
+        "count": count,
+        "seed": seed,
+        "fit": [one.value for one in fit or ()],
+        "time": time,
+        "radius": within,
+        "communities": communities,
+    }
+    if each:
+        with watching(quiet=silent) as watch:
+            rounds = recover_rounds(files, watch=watch, **asked)
+        _show_rounds(rounds, out or [], plan, layout, overwrite=overwrite, json=json)
+        return
     with watching(quiet=silent) as watch:
-        result = recover_sources(
-            files,
-            site=site,
-            noise=sigma,
-            estimator=estimator,
-            max_mass=upper,
-            max_sources=most,
-            count=count,
-            seed=seed,
-            fit=[one.value for one in fit or ()],
-            time=time,
-            average=average,
-            radius=within,
-            sources=sources,
-            communities=communities,
-            watch=watch,
-        )
+        result = recover_sources(files, average=average, sources=sources, watch=watch, **asked)
     for path in out or []:
         result.write(path, overwrite=overwrite)
     if plot is not None:
         from sfumato.sensing.render import draw_recovery
 
         truth = None if sources is None else true_sources(sources, result.site)
-        picture = draw_recovery(result, sources=truth, layout=layout)
+        picture = draw_recovery(result, sources=truth, layout=layout, plan=plan)
         write_file(plot, picture, overwrite=overwrite)
     show(result.summary(), recovery_lines(result), json=json)
     if not result.verdict.reliable:
         raise typer.Exit(UNRELIABLE)
+
+
+def _of_one_answer(flag: str, *, given: bool) -> None:
+    """Refuse what is of one answer where there are many."""
+    if given:
+        raise InvalidParameter(
+            f"{flag} is of one answer, --each of many: a page of all is --out rounds.html; "
+            "nothing was recovered"
+        )
+
+
+def _show_rounds(
+    rounds: RecoveredRounds,
+    out: list[Path],
+    plan: FloorPlan,
+    layout: Path | None,
+    *,
+    overwrite: bool,
+    json: bool,
+) -> None:
+    """Write recovered rounds to files, and print them."""
+    from sfumato.sensing.render import draw_rounds, rounds_lines
+
+    for path in out:
+        if path.suffix == ".html":
+            write_file(path, draw_rounds(rounds, plan=plan, layout=layout), overwrite=overwrite)
+        else:
+            rounds.write(path, overwrite=overwrite)
+    show(rounds.summary(), rounds_lines(rounds), json=json)
 
 
 def _radius(text: str) -> float | Literal["papers"] | None:

@@ -16,10 +16,13 @@ from sfumato.cli.sense.options import (
     CellsOption,
     LengthOption,
     RadiusOption,
+    SensorColumn,
     SensorsOption,
     SiteFile,
     TimeOption,
     Where,
+    XColumn,
+    YColumn,
     synthetic,
 )
 from sfumato.errors import InvalidParameter
@@ -40,19 +43,25 @@ def site(
     sensors: Annotated[
         Path | None,
         typer.Option(
-            help="Table of sensors: sensor, x (and y; on a graph x is the node).",
+            help="Table of sensors: sensor, x (and y; on a graph x is the node), or sensor, lat, lon.",
             show_default=False,
         ),
     ] = None,
     line: Annotated[int | None, typer.Option(help="Sources on a line of so many cells.")] = None,
     length: Annotated[
-        float,
-        typer.Option(help="Length of the line: cells are at length/n, 2 length/n, ..., length."),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="Length of the line (1): cells are at length/n, 2 length/n, ..., length.",
+            show_default=False,
+        ),
+    ] = None,
     grid: Annotated[
         int | None, typer.Option(help="Sources in a plane: 2**GRID by 2**GRID cells of --bounds.")
     ] = None,
-    bounds: Annotated[str, typer.Option(help="The plane's west,south,east,north.")] = "",
+    bounds: Annotated[
+        str,
+        typer.Option(help="The plane's west,south,east,north; in degrees if sensors are."),
+    ] = "",
     places: Annotated[
         Path | None, typer.Option(help="Sources at these places only: table with x and y.")
     ] = None,
@@ -105,16 +114,49 @@ def site(
     per_source: Annotated[
         str,
         typer.Option(
-            help="How much of it a source of mass 1 adds to a reading where the operator is 1."
+            help="What a source of mass 1 adds to a reading where the operator is 1, e.g. 0.8C."
+        ),
+    ] = "",
+    beside: Annotated[
+        str,
+        typer.Option(
+            help="Instead: what a source adds to a sensor right where it stands, e.g. 1C."
+        ),
+    ] = "",
+    ambient: Annotated[
+        str,
+        typer.Option(
+            help="What sensors read where nobody is, e.g. 20C: it is taken off. In degrees one must say it."
+        ),
+    ] = "",
+    offsets: Annotated[
+        Path | None,
+        typer.Option(
+            help="How much more single sensors read: table of sensor, offset.", show_default=False
+        ),
+    ] = None,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            help="A public reference (outdoors, say) in the tables of readings, to be taken off too."
         ),
     ] = "",
     largest: Annotated[
-        str, typer.Option(help="How far from 0 readings go, in their unit; those further are cut.")
+        str,
+        typer.Option(help="How far from there readings go, in their unit; those further are cut."),
+    ] = "",
+    sensor: SensorColumn = "sensor",
+    x: XColumn = "x",
+    y: YColumn = "y",
+    origin: Annotated[
+        str,
+        typer.Option(help="Latitude,longitude of the place 0,0; else the middle of the sensors."),
     ] = "",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
+    from sfumato.sensing import Columns
     from sfumato.sensing.pipeline import describe_site
     from sfumato.sensing.render import site_remarks
 
@@ -126,7 +168,7 @@ def site(
         line=line,
         length=length,
         grid=grid,
-        bounds=four_numbers(bounds) if grid is not None and line is None else None,
+        bounds=four_numbers(bounds) if bounds and grid is not None and line is None else None,
         places=places,
         graph=graph,
         largest_part=largest_part,
@@ -138,12 +180,30 @@ def site(
         step=step,
         unit=unit,
         per_source=per_source or None,
+        beside=beside or None,
+        ambient=ambient or None,
+        offsets=offsets,
+        baseline=baseline,
         largest=largest or None,
+        columns=Columns(sensor=sensor, x=x, y=y),
+        origin=_origin(origin),
         out=file,
     )
     for remark in site_remarks(result):
         say(remark, quiet=quiet or json)
     show(result.to_json(), str(file), json=json)
+
+
+def _origin(text: str) -> tuple[float, float] | None:
+    if not text:
+        return None
+    try:
+        north, east = map(float, text.split(","))
+    except ValueError:
+        raise InvalidParameter(
+            f"--origin is two numbers latitude,longitude, got {text!r}; nothing was built"
+        ) from None
+    return north, east
 
 
 def _setting(text: str) -> tuple[str, Any]:

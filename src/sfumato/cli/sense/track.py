@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import told_of_signals
-from sfumato.cli.sense.options import Overwrite
+from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
 from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
 
@@ -37,7 +37,7 @@ def track(
     ],
     out: Annotated[Path | None, typer.Option(help="A new .json file for the track.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it, on a line or in a plane: a .png file.")
+        Path | None, typer.Option(help="Draw it: a .png file.", show_default=False)
     ] = None,
     count: Annotated[
         int, typer.Option(help="How many sources there are: it is not learned.", min=1)
@@ -60,6 +60,12 @@ def track(
             help="Leave out sensors that the others contradict: dead or drifting ones.",
         ),
     ] = False,
+    layout: Annotated[
+        Path | None, typer.Option(help="Where to draw the nodes of a graph: table of node, x, y.")
+    ] = None,
+    over: PlanImage = None,
+    over_bounds: PlanBounds = "",
+    outline: PlanOutline = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -72,8 +78,10 @@ def track(
     from sfumato.sensing.pipeline import track_sources
     from sfumato.sensing.render import draw_track, track_lines
 
-    check_outputs([out] if out else [], {".json"}, reads=files, overwrite=overwrite)
-    check_outputs([plot] if plot else [], {".png"}, reads=files, overwrite=overwrite)
+    inputs = [*files, layout, over, outline]
+    check_outputs([out] if out else [], {".json"}, reads=inputs, overwrite=overwrite)
+    check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
+    plan = floor_plan(over, over_bounds, outline)
     with watching(quiet=quiet or json) as watch:
         result = track_sources(
             files,
@@ -84,7 +92,7 @@ def track(
             leave_out_faulty=without_suspects,
             watch=watch,
         )
-    picture = None if plot is None else draw_track(result)
+    picture = None if plot is None else draw_track(result, plan=plan, layout=layout)
     if out is not None:
         result.write(out, overwrite=overwrite)
     if plot is not None and picture is not None:

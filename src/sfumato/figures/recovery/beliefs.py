@@ -147,14 +147,18 @@ def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> Non
             _write_where_free(axis, ways, words, taken)
 
 
-def balls(
-    axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float, alpha: float, label: str
-) -> None:
-    """Balls of a plane that add up: the more of them hold a place, the darker it is."""
-    for number, patch in enumerate(_balls(checked_bands(bands, 2), norm=norm, least=least)):
-        said = label if number == 0 else None
-        patch.set(facecolor=SURE, edgecolor=SURE, zorder=3, alpha=alpha, label=said)
-        axis.add_patch(patch)
+def union(axis: Axes, bands: Sequence[Ball], *, norm: Norm, color: str, label: str) -> None:
+    """The ground that any of many balls holds, in one shade however many hold it, and no edges in it."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    patches = _balls(checked_bands(bands, 2), norm=norm, least=0.0)
+    outlines = [patch.get_patch_transform().transform_path(patch.get_path()) for patch in patches]
+    # All outlines turn the same way, so that one path of all is filled where any of them is.
+    whole = Path.make_compound_path(*outlines)
+    axis.add_patch(
+        PathPatch(whole, facecolor=color, linewidth=0, alpha=0.45, zorder=2, label=label)
+    )
 
 
 def _balls(

@@ -131,7 +131,7 @@ def draw_graph_recovery(
     axes = [panel(figure, box) for box in boxes]
     rings = np.full(graph.size, PLAIN) if groups is None else np.take(RINGS, groups % len(RINGS))
     for axis in axes:
-        _ground(axis, graph, at, groups)
+        graph_ground(axis, graph, at, groups)
     if read is not None:
         _readings(axes[0], at, nodes, read, rings, title=titles[0], unit=units[0])
     said = said if answer is None else "answer"
@@ -186,7 +186,7 @@ def _nodes(sensors: npt.ArrayLike | None, size: int) -> IntArray:
     return numbers
 
 
-def _ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -> None:
+def graph_ground(axis: Axes, graph: Graph, at: FloatArray, groups: IntArray | None) -> None:
     """Edges, and under them the communities; no numbers, since places on a graph have no units."""
     from matplotlib.collections import LineCollection
 

@@ -18,6 +18,7 @@ from sfumato.figures.recovery.beliefs import (
     areas,
     diamonds,
 )
+from sfumato.figures.recovery.floor import NO_FLOOR, Floor, draw_floor
 from sfumato.figures.sheet import (
     BANNER,
     FAINT,
@@ -76,6 +77,7 @@ def draw_plane_recovery(
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
+    floor: Floor = NO_FLOOR,
 ) -> bytes:
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
 
@@ -97,6 +99,7 @@ def draw_plane_recovery(
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
         remark: What must be known first, written above the panel, where it hides no sensor.
+        floor: A floor plan that lies under it.
 
     Returns:
         The bytes of a PNG file.
@@ -113,7 +116,7 @@ def draw_plane_recovery(
     spots = places("sensors", sensors)
     read = vector("readings", readings, len(spots), "sensors")
     true = None if sources is None else vector("sources", sources, grid.size, "cells")
-    low_x, low_y, high_x, high_y = _window(grid, spots)
+    low_x, low_y, high_x, high_y = plane_window(grid, spots, floor)
     shape = (high_y - low_y) / (high_x - low_x)
     ratio = min(max(shape, FLATTEST), TALLEST)
     wide = (WIDE - 2 * LEFT) / max(1.0, ratio)
@@ -128,6 +131,7 @@ def draw_plane_recovery(
     axis = panel(figure, ((WIDE - wide) / 2, foot + 1.02, wide, wide * ratio))
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(low_y, high_y)
+    draw_floor(axis, floor)
     heading(axis, "recovered sources", lift=0.06 + KEY_ROW * rows)
     best = found if answer is None else vector("answer", answer, grid.size, "cells")
     _spread(axis, grid, best, said="estimate" if answer is None else "answer")
@@ -176,9 +180,12 @@ def _rings(axis: Axes, at: FloatArray) -> None:
     axis.plot([], [], "o", markersize=9, label="contradicted by the others", **style)
 
 
-def _window(grid: Grid | Points, spots: FloatArray) -> tuple[float, float, float, float]:
-    """All places of sources and sensors, with a margin."""
+def plane_window(
+    grid: Grid | Points, spots: FloatArray, floor: Floor = NO_FLOOR
+) -> tuple[float, float, float, float]:
+    """All places of sources and sensors and the floor plan, with a margin."""
     held = np.reshape(grid.bounds, (2, 2)) if isinstance(grid, Grid) else grid.positions
+    held = np.concatenate([held, floor.places])
     (low_x, high_x), (low_y, high_y) = (span(held[:, axis], spots[:, axis]) for axis in (0, 1))
     aside, above = 0.02 * (high_x - low_x), 0.02 * (high_y - low_y)
     return low_x - aside, low_y - above, high_x + aside, high_y + above

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +10,15 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.recovery.beliefs import balls
+from sfumato.figures.recovery.beliefs import union
+from sfumato.figures.recovery.floor import NO_FLOOR, Floor, draw_floor
+from sfumato.figures.recovery.over_time import (
+    name_sensors,
+    round_colors,
+    round_ticks,
+    time_strip,
+)
+from sfumato.figures.recovery.plane import plane_window
 from sfumato.figures.sheet import (
     LEFT,
     RIGHT,
@@ -26,17 +33,25 @@ from sfumato.figures.sheet import (
     span,
     stamp,
 )
-from sfumato.figures.style import FONT_LABEL, INK, PATHS, READ
+from sfumato.figures.style import (
+    FONT_LABEL,
+    FONT_TINY,
+    GREY,
+    INK,
+    LEVEL,
+    PATHS,
+    READ,
+)
+from sfumato.spaces import Grid, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDE, HIGH = 8.0, 3.4
-TICKS, LONGEST, FEWER = (
-    9,
-    10,
-    5,
-)  # labels of times; of times with more letters there is room for fewer
+FLATTEST, TALLEST = 0.3, 1.3  # height over width
+MARKED = 120  # rounds up to which each has a mark of its own
+NAMED = 60  # letters high that a line has room for, about, at its right side
+BAND = "within, 90 % in each round"
 
 
 def draw_line_track(
@@ -45,18 +60,22 @@ def draw_line_track(
     *,
     times: Sequence[str] = (),
     limits: tuple[float, float],
+    sensors: npt.ArrayLike | None = None,
+    sensor_names: Sequence[str] = (),
     caption: str,
     rehearsal: bool = False,
 ) -> bytes:
     """One PNG of where sources on a line were, round after round, each in the band that holds it with 90 %.
 
-    Pass what was computed from released values.
+    The axis is the whole line. Pass what was computed from released values.
 
     Args:
         path: Positions, [round, source].
         radii: Of the bands that hold each with 90 %, [round, source].
         times: Written below rounds, which are evenly spaced; rounds have numbers without them.
         limits: The ends of the line.
+        sensors: Positions of the sensors: a tick each, at the right.
+        sensor_names: Their names, written there as far as there is room.
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
 
@@ -73,7 +92,9 @@ def draw_line_track(
             "a track has a radius of at least 0 for each place; nothing was drawn"
         )
     figure, foot = sheet(WIDE, HIGH + 1.1, caption)
-    axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT, HIGH))
+    longest = max((len(name) for name in sensor_names), default=0)
+    aside = min(1.4, 0.12 + 0.075 * longest) if sensors is not None else 0.0
+    axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT - aside, HIGH))
     rounds = np.arange(1, len(at) + 1)
     heading(axis, "where sources were")
     for source, (middle, radius) in enumerate(zip(at.T, wide.T, strict=True)):
@@ -81,18 +102,42 @@ def draw_line_track(
         name = f"source {source + 1}" if at.shape[1] > 1 else "source"
         axis.fill_between(
             rounds, middle - radius, middle + radius, color=color, alpha=0.18, linewidth=0,
-            label="within, 90 % in each round" if source == 0 else None,
+            label=BAND if source == 0 else None,
         )  # fmt: skip
-        axis.plot(rounds, middle, "-o", color=color, linewidth=1.5, markersize=3.5, label=name)
-    low, high = limits
+        mark = "-o" if len(at) <= MARKED else "-"
+        axis.plot(rounds, middle, mark, color=color, linewidth=1.5, markersize=3.5, label=name)
+    spots = np.zeros(0) if sensors is None else np.asarray(sensors, dtype=np.float64).ravel()
+    low, high = span(np.append(np.array(limits, dtype=np.float64), spots))
     axis.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     plain_numbers(axis, "y")
     axis.set_ylabel("position", fontsize=FONT_LABEL, color=INK)
-    _rounds(axis, times, len(at))
+    round_ticks(axis, times, len(at))
+    if spots.size:
+        _sensors_beside(axis, spots, sensor_names)
     key(axis)
     if rehearsal:
         stamp(axis)
     return png(figure)
+
+
+def _sensors_beside(axis: Axes, spots: FloatArray, names: Sequence[str]) -> None:
+    """A tick for each sensor at the right side of a panel, and names as far as there is room."""
+    axis.plot(
+        np.ones(spots.size), spots, marker="_", linestyle="", color=READ, markersize=5,
+        transform=axis.get_yaxis_transform(), clip_on=False, label="sensor",
+    )  # fmt: skip
+    if len(names) != spots.size:
+        return
+    low, high = axis.get_ylim()
+    room, last = (high - low) / (NAMED / 2), -np.inf
+    for number in np.argsort(spots, kind="stable").tolist():
+        if spots[number] - last < room:
+            continue
+        last = spots[number]
+        axis.annotate(
+            names[number], (1, last), xycoords=axis.get_yaxis_transform(), textcoords="offset points",
+            xytext=(6, 0), fontsize=FONT_TINY, color=GREY, va="center", parse_math=False,
+        )  # fmt: skip
 
 
 def draw_plane_track(
@@ -100,19 +145,28 @@ def draw_plane_track(
     radii: npt.ArrayLike,
     *,
     sensors: npt.ArrayLike,
+    sensor_names: Sequence[str] = (),
+    space: Grid | Points | None = None,
+    times: Sequence[str] = (),
     norm: Literal["l1", "euclidean"] = "euclidean",
+    floor: Floor = NO_FLOOR,
     caption: str,
     rehearsal: bool = False,
 ) -> bytes:
-    """One PNG of the paths of sources in a plane, each place in the ball that holds it with 90 %.
+    """One PNG of the paths of sources in a plane: time is color, and balls hold each place with 90 %.
 
-    Pass what was computed from released values.
+    The ground that any ball holds is shaded once, so it is no darker where a source stayed. The axes
+    are those of the whole site. Pass what was computed from released values.
 
     Args:
-        path: Places, [round, source, x and y]; the first has a ring, the last is filled.
+        path: Places, [round, source, x and y]; the first has a ring, the last is large.
         radii: Of the balls that hold each with 90 %, [round, source].
         sensors: Where the sensors are, [sensor, x and y].
+        sensor_names: Their names, written beside them as far as there is room.
+        space: Where sources may be, all of which is shown; only path and sensors are without it.
+        times: Of the rounds, written at the strip of colors.
         norm: "euclidean", or "l1" where ways go along the axes and balls are diamonds.
+        floor: A floor plan that lies under it.
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
 
@@ -129,58 +183,87 @@ def draw_plane_track(
             "a track has a radius of at least 0 for each place; nothing was drawn"
         )
     spots = places("sensors", sensors)
-    (low_x, high_x), (low_y, high_y) = (span(at[:, :, k].ravel(), spots[:, k]) for k in (0, 1))
-    ratio = float(np.clip((high_y - low_y) / (high_x - low_x), 0.4, 1.1))
+    shown = Points(at.reshape(-1, 2)) if space is None else space
+    low_x, low_y, high_x, high_y = plane_window(shown, spots, floor)
+    shape = (high_y - low_y) / (high_x - low_x)
+    ratio = min(max(shape, FLATTEST), TALLEST)
     across = (WIDE - 2 * LEFT) / max(1.0, ratio)
-    figure, foot = sheet(WIDE, across * ratio + 1.2, caption)
-    axis = panel(figure, ((WIDE - across) / 2, foot + 0.55, across, across * ratio))
+    figure, foot = sheet(WIDE, across * ratio + 1.45 + 0.2 * at.shape[1], caption)
+    axis = panel(figure, ((WIDE - across) / 2, foot + 1.0, across, across * ratio))
+    axis.set_xlim(low_x, high_x)
+    axis.set_ylim(low_y, high_y)
+    if shape == ratio:
+        axis.set_aspect("equal", adjustable="datalim")
+    draw_floor(axis, floor)
     heading(axis, "where sources were")
-    dots(axis, spots, size=14, fill="none", edge=READ, width=0.6, order=1)
-    axis.plot([], [], "o", color=READ, markerfacecolor="none", markersize=4, label="sensor")
+    dots(axis, spots, size=14, fill="white", edge=READ, width=0.6, order=3.5)
+    axis.plot([], [], "o", color=READ, markerfacecolor="white", markersize=4, label="sensor")
     flat = [
         (place, float(radius), 0.9)
         for place, radius in zip(at.reshape(-1, 2), wide.ravel(), strict=True)
+        if radius > 0
     ]
-    balls(
-        axis,
-        flat,
-        norm=norm,
-        least=0.0,
-        alpha=max(0.08, min(0.3, 2 / len(at))),
-        label="within, 90 % in each round",
-    )
+    if flat:
+        union(axis, flat, norm=norm, color=LEVEL, label=BAND)
+    colors = round_colors(len(at))
     for source in range(at.shape[1]):
-        color = PATHS[source % len(PATHS)]
-        x, y = at[:, source].T
-        name = f"source {source + 1}" if at.shape[1] > 1 else "source, its last place filled"
-        axis.plot(x, y, "-", color=color, linewidth=1.5, zorder=5)
-        axis.plot(x[:-1], y[:-1], "o", color=color, markersize=4, markerfacecolor="white", zorder=6)
-        axis.plot(x[-1:], y[-1:], "o", color=color, markersize=7, zorder=6, label=name)
-    axis.set_xlim(low_x - 0.03 * (high_x - low_x), high_x + 0.03 * (high_x - low_x))
-    axis.set_ylim(low_y - 0.03 * (high_y - low_y), high_y + 0.03 * (high_y - low_y))
-    axis.set_aspect("equal", adjustable="datalim")
+        _path_in_time(axis, at[:, source], colors, source if at.shape[1] > 1 else None)
+    if len(sensor_names) == len(spots):
+        name_sensors(axis, spots, sensor_names, keep_free=_along(at))
     plain_numbers(axis)
-    axis.set_xlabel("position east", fontsize=FONT_LABEL, color=INK)
     axis.set_ylabel("position north", fontsize=FONT_LABEL, color=INK)
-    key(axis, columns=3)
+    axis.text(
+        1, -0.27 / (across * ratio), "position east", transform=axis.transAxes, ha="right", va="top",
+        fontsize=FONT_LABEL, color=INK,
+    )  # fmt: skip
+    time_strip(axis, times, len(at), drop=0.5)
+    key(axis, columns=3 if at.shape[1] == 1 else 2)
     if rehearsal:
         stamp(axis)
     return png(figure)
 
 
-def _rounds(axis: Axes, times: Sequence[str], count: int) -> None:
-    """Rounds below the axis, by their times if they have any; of many, some."""
-    named = len(times) == count and any(times)
-    # Of times of one day, the hours.
-    days = {time.partition("T")[0] for time in times}
-    short = [time.partition("T")[2] or time if len(days) == 1 else time for time in times]
-    room = TICKS if max(map(len, short), default=0) <= LONGEST else FEWER
-    shown = np.arange(1, count + 1, math.ceil(count / room))
-    axis.set_xticks(shown)
-    labels = [short[number - 1] if named else str(number) for number in shown.tolist()]
-    axis.set_xticklabels(labels, parse_math=False)
-    axis.set_xlabel("round, by its time" if named else "round", fontsize=FONT_LABEL, color=INK)
-    axis.set_xlim(0.7, count + 0.3)
+def _along(at: FloatArray) -> FloatArray:
+    """Places on the ways from round to round, close enough that no name fits between them."""
+    steps = np.linspace(0, 1, 12, endpoint=False)[:, np.newaxis, np.newaxis, np.newaxis]
+    between = at[:-1] + steps * (at[1:] - at[:-1])
+    return np.concatenate([between.reshape(-1, 2), at[-1]])
+
+
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def _path_in_time(axis: Axes, at: FloatArray, colors: FloatArray, source: int | None) -> None:
+    """A path whose color is time; one of several has marks of its own."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import Normal, withStroke
+
+    marker = MARKERS[(source or 0) % len(MARKERS)]
+    pieces = np.stack([at[:-1], at[1:]], axis=1)
+    halo = [withStroke(linewidth=2.8, foreground="white", alpha=0.8), Normal()]
+    axis.add_collection(
+        LineCollection(
+            list(pieces), colors=colors[1:], linewidths=1.7, zorder=5, path_effects=halo
+        ),
+        autolim=False,
+    )
+    size = 22.0 if len(at) <= MARKED else 5.0
+    axis.scatter(
+        at[:, 0], at[:, 1], s=size, c=colors, marker=marker, edgecolors="white",
+        linewidths=0.5 if len(at) <= MARKED else 0.0, zorder=6,
+    )  # fmt: skip
+    axis.scatter(
+        at[:1, 0], at[:1, 1], s=46, facecolors="none", edgecolors=[colors[0]], marker=marker,
+        linewidths=1.4, zorder=6.5,
+    )  # fmt: skip
+    axis.scatter(
+        at[-1:, 0], at[-1:, 1], s=80, c=[colors[-1]], marker=marker, edgecolors=INK, linewidths=0.8, zorder=7
+    )  # fmt: skip
+    name = "source" if source is None else f"source {source + 1}"
+    axis.plot(
+        [], [], marker=marker, color=colors[-1], markeredgecolor=INK, markeredgewidth=0.8, markersize=7,
+        linewidth=1.7, label=f"{name}, its last place",
+    )  # fmt: skip
 
 
 def _path(values: npt.ArrayLike, axes: int) -> FloatArray:

@@ -24,6 +24,7 @@ from sfumato.heatmap.inference.bounded import (
     last_counted,
     window,
 )
+from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import UNITS, ZCDP
@@ -165,6 +166,30 @@ class EmptyMaps:
         return None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedEmptyMaps(EmptyMaps):
+    """Maps that are made of counts of nobody in another way than the method's own."""
+
+    estimate: Callable[[NoisyCounts], Tiles]
+
+    def heights(self) -> tuple[FloatArray, FloatArray] | None:
+        """The peak and the total of each, rising; None where none can be made."""
+        with contextlib.suppress(Exception):
+            return _estimated_heights(self)
+        return None
+
+
+@lru_cache(maxsize=8)
+def _estimated_heights(empty: EstimatedEmptyMaps) -> tuple[FloatArray, FloatArray]:
+    made = (
+        empty.estimate(released.counts(group))
+        for released in _sampled(empty.mechanism, empty.area)
+        for group in range(released.groups)
+    )
+    peaks, totals = np.array([(peak(one, empty.area), one.total) for one in made]).T
+    return np.sort(peaks), np.sort(totals)
+
+
 @lru_cache(maxsize=256)
 def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, FloatArray]:
     found = [(peak(one, area), one.total) for one, _, _ in _simulated(method, mechanism, area)]
@@ -176,14 +201,19 @@ def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles,
     """Maps of nobody, each with what it was made of and its number in that."""
     from sfumato.heatmap.methods.protocol import outlines_of
 
+    for released in _sampled(mechanism, area):
+        for group, one in enumerate(outlines_of(method, released, mechanism, area)):
+            yield one, released, group
+
+
+def _sampled(mechanism: Any, area: Area) -> Iterator[Any]:
+    """What a mechanism releases of nobody: MAPS maps, some at a time."""
     none = np.zeros(0, dtype=np.int64)
     noise = SimulatedNoise()
     lot = max(1, min(MAPS, LOT >> 2 * area.grid.levels))
     for first in range(0, MAPS, lot):
         count = min(lot, MAPS - first)
-        released = mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
-        for group, one in enumerate(outlines_of(method, released, mechanism, area)):
-            yield one, released, group
+        yield mechanism.sample(CellSums(area.grid, none, none, count, area), noise)
 
 
 class SimulatedNoise:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease
 
 COVERAGE = 0.9
+# Parts of a cell are sums of rounded ones: from here on they are the whole.
+WHOLE = 1e-9
 
 
 def finest_known(release: HeatmapRelease) -> int | None:
@@ -28,11 +30,18 @@ def limits_of_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Low and high ends of sums of cells, each for itself with a chance of 90 %.
 
-    `weights` is a sparse matrix [cell of level `finest_known`, row by row from the lowest y; sum];
-    `amounts` are the estimates, in what the map counts, which the intervals hold.
+    `weights` is a sparse matrix [cell of level `finest_known`, row by row from the lowest y; sum], the
+    part of each cell in each sum; `amounts` are the estimates, in what the map counts, which the
+    intervals hold. Where in a cell its mass lies nobody knows: a cell that a border cuts counts
+    wholly at the high end and not at all at the low one. Taken to be even, intervals of hexagons
+    held half of what they should (`tests/heatmap/export/test_hexagon_limits.py`).
     """
     maps = _maps(release)
-    return _ends(release, np.asarray(maps.reshape(len(maps), -1) @ weights), amounts)
+    flat = maps.reshape(len(maps), -1)
+    inside, touched = weights.copy(), weights.copy()
+    inside.data = (weights.data > 1 - WHOLE).astype(np.float64)
+    touched.data = (weights.data > 0).astype(np.float64)
+    return _ends(release, np.asarray(flat @ inside), amounts, np.asarray(flat @ touched))
 
 
 def limits_of_cells(
@@ -60,10 +69,14 @@ def _maps(release: HeatmapRelease) -> FloatArray:
 
 
 def _ends(
-    release: HeatmapRelease, held: FloatArray, amounts: FloatArray
+    release: HeatmapRelease,
+    held: FloatArray,
+    amounts: FloatArray,
+    at_most: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Quantiles over the draws, whose tails are too light: as for totals of zones."""
     tail, scale = TAIL * (1 - COVERAGE) / 2, release.measure.scale
-    least, most = np.quantile(held, [tail, 1 - tail], axis=0)
+    least = np.quantile(held, tail, axis=0)
+    most = np.quantile(held if at_most is None else at_most, 1 - tail, axis=0)
     least = np.where(least < NEXT_TO_NOBODY, 0.0, least)
     return np.minimum(scale * least, amounts), np.maximum(scale * most, amounts)

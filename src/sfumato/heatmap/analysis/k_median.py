@@ -134,8 +134,9 @@ def prices(masses: FloatArray, away: FloatArray, k: int, *, upper: float) -> Flo
     # Every mass offers the mean cost: any prices give a bound, these are a fair start.
     offered = masses * upper
     best, best_offered, eagerness, idle = -math.inf, offered, 2.0, 0
+    saved = np.empty_like(costs)  # the same room for all steps: fresh memory takes longer than sums
     for _ in range(STEPS):
-        saved = np.minimum(0.0, costs - offered[:, None])
+        np.minimum(0.0, np.subtract(costs, offered[:, None], out=saved), out=saved)
         gains = saved.sum(axis=0)
         opened = np.argpartition(gains, k - 1)[:k]
         bound = float(offered.sum() + gains[opened].sum())

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import binary_dilation
-from scipy.optimize import brentq
 from scipy.special import expit, rel_entr
 
 from sfumato._types import BoolArray, FloatArray
@@ -184,6 +183,8 @@ def furthest(masses: FloatArray, chances: FloatArray) -> FloatArray:
     allowed = math.log(1 / BEYOND)
     if not masses.size or -np.log(chances[masses > 0]).sum() <= allowed:
         return np.where(masses > 0, 1.0, chances)
+    from scipy.optimize import brentq  # a quarter of a second, which most maps never need
+
     odds = np.log(chances) - np.log1p(-chances)
 
     def parts(steepness: float) -> FloatArray:

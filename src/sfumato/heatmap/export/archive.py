@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidInput
+from sfumato.files import indented
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.inference.partial_pooling import PooledPosterior, Pooling
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.prior import Declared
 from sfumato.heatmap.tiles import FINEST_IMAGE, Tiles
@@ -71,7 +74,7 @@ def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
 def report_json(release: HeatmapRelease) -> bytes:
     """The whole report with its tiles: `read_heatmap` takes it back."""
     whole = {**release.to_json(), "uncertainty": _said(release), "error": _error(release)}
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
+    return f"{indented(whole)}\n".encode()
 
 
 def _said(release: HeatmapRelease) -> dict[str, Any] | None:
@@ -151,6 +154,7 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             title=str(data["title"]),
             prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
             known_marks=_marks(data.get("uncertainty")),
+            known_untested=_untested(data.get("uncertainty")),
             posterior=_posterior(data, where),
             noise_scale=_noise_scale(data),
             # Maps from before they said so work it out when they are asked.
@@ -190,7 +194,7 @@ def _tiles(grid: Grid, data: Any) -> Tiles:
     return Tiles(grid, levels, codes, np.array(data["masses"], dtype=np.float64).reshape(-1))
 
 
-def _posterior(data: Any, area: Area) -> CountsPosterior | None:
+def _posterior(data: Any, area: Area) -> MapPosterior | None:
     """What the counts of a saved map say; nothing for methods, and files, that have none."""
     counts = data.get("counts")
     if counts is None:
@@ -198,6 +202,9 @@ def _posterior(data: Any, area: Area) -> CountsPosterior | None:
     # Files of before the key was there: zoom alone showed the mean of its posterior.
     mean_is_map = data.get("mean_is_map", data["method"] == "zoom")
     found = NoisyCounts.from_json(counts)
+    # Maps from before they could be pooled say nothing of it.
+    if data.get("pooling") is not None:
+        return PooledPosterior(found, Pooling.from_json(data["pooling"]), area)
     return CountsPosterior(found, mean_is_map=bool(mean_is_map), area=area)
 
 
@@ -231,6 +238,16 @@ def _marks(data: Any) -> tuple[Mark, ...] | None:
     found = tuple(Mark(*(float(one[name]) for name in names)) for one in data["marks"])
     if not all(math.isfinite(number) for mark in found for number in astuple(mark)):
         raise ValueError("its marks are not all finite")
+    return found
+
+
+def _untested(data: Any) -> tuple[tuple[float, float], ...] | None:
+    """The peaks of a saved map that were not tested; nothing in files of before they were kept."""
+    if data is None or "untested" not in data:
+        return None
+    found = tuple((float(x), float(y)) for x, y in data["untested"])
+    if not all(math.isfinite(number) for place in found for number in place):
+        raise ValueError("its untested places are not all finite")
     return found
 
 

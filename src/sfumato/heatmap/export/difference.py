@@ -94,7 +94,7 @@ def png(result: CompareResult, *, shares: bool = False) -> bytes:
         values,
         frame,
         words=Words(
-            title=f"From {result.names[0]} to {result.names[1]}",
+            title="From {} to {}".format(*_short(result.names)),
             subtitle=f"{' and '.join(dict.fromkeys(result.methods))} · what changed, smoothed by "
             f"{100 * found.sigma:g}% of the grid's side",
             legend=f"{unit} per {said}: less, more",
@@ -104,6 +104,16 @@ def png(result: CompareResult, *, shares: bool = False) -> bytes:
         top=round_number(max(top, 1e-12), TOPS),
         layers=_layers(result, drawn, shares=shares),
     )
+
+
+def _short(names: tuple[str, str]) -> tuple[str, str]:
+    """The names without what both are called before a colon: a title has room for little.
+
+    >>> _short(("Private heatmap: monday", "Private heatmap: sunday"))
+    ('monday', 'sunday')
+    """
+    (one, _, first), (other, _, second) = (name.partition(": ") for name in names)
+    return (first, second) if one == other and first and second else names
 
 
 def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> DifferenceLayers:

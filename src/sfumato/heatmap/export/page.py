@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import math
-import re
 from dataclasses import asdict
 from html import escape
 from importlib.resources import files
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.figures import TOPS, glow, palette, round_number
+from sfumato.figures import TOPS, filled_page, glow, page_style, palette, round_number
 from sfumato.heatmap.accuracy.noise_floor import noise_share
 from sfumato.heatmap.analysis.map_total import map_total
 from sfumato.heatmap.export.ground import Ground
@@ -53,15 +51,11 @@ def html(
     Its policy lets the browser run exactly this script and this style, and load nothing at all.
     """
     place = files("sfumato.heatmap.export")
-    style, script, template = (
-        (place / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
+    script, template = (
+        (place / name).read_text(encoding="utf-8") for name in ("page.js", "page.html")
     )
     stamp = release.receipt.rehearsal
     words = {
-        "STYLE_HASH": _digest(style),
-        "SCRIPT_HASH": _digest(script),
-        "STYLE": style,
-        "SCRIPT": script,
         "TITLE": escape(release.name),
         "TOTAL": escape(_sentence(str(map_total(release)))),
         "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
@@ -80,16 +74,14 @@ def html(
                 *_sure(release),
             )
         ),
-        # In a script element only these could end it, or begin a comment in it.
-        "DATA": json.dumps(
-            _data(release, level, ground, legend), allow_nan=False, separators=(",", ":")
-        )
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026"),
     }
-    # In one pass: what is put in is never looked at again, whatever it says.
-    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+    return filled_page(
+        template,
+        style=page_style("page"),
+        script=script,
+        words=words,
+        data=_data(release, level, ground, legend),
+    )
 
 
 def facts(release: HeatmapRelease, ground: Ground = NOTHING_UNDER) -> list[tuple[str, str]]:
@@ -143,10 +135,6 @@ def _percent(share: float) -> str:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _data(

@@ -161,7 +161,7 @@ def hexagon_columns(
     """Index, share, users (or rows) of hexagons with mass, and a 90 % interval for methods that can say so.
 
     An interval is that of one hexagon by itself, from maps that could have led to what was
-    released; mass is taken to be even below the cells of these maps.
+    released; a cell of these maps that its border cuts may lie on either side.
     """
     names, parts, raster = _parts_of(release, level, resolution=resolution)
     measure, shares = release.measure, raster.ravel() @ parts
@@ -298,10 +298,19 @@ def _kilometers(area: Area) -> tuple[float, float]:
     return width * area.grid.side / 1000, height * area.grid.side / 1000
 
 
+def _texts(column: Any) -> list[Any]:
+    """A column to write; numbers of which there are few different ones, such as edges, as text made once."""
+    if isinstance(column, list) or column.dtype.kind != "f":
+        return column if isinstance(column, list) else list(column.tolist())
+    different, which = np.unique(column, return_inverse=True)
+    if 4 * different.size > column.size:
+        return list(column.tolist())
+    return list(np.array([repr(one) for one in different.tolist()], dtype=object)[which])
+
+
 def _csv(names: list[str], columns: list[Any]) -> bytes:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(names)
-    lists = [column if isinstance(column, list) else column.tolist() for column in columns]
-    table.writerows(zip(*lists, strict=True))
+    table.writerows(zip(*map(_texts, columns), strict=True))
     return out.getvalue().encode()

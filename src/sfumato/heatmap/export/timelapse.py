@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import TOPS, Frame, place_marks, round_number, scale_bar, shades
+from sfumato.figures import (
+    TOPS,
+    Frame,
+    filled_page,
+    page_style,
+    place_marks,
+    round_number,
+    scale_bar,
+    shades,
+)
 from sfumato.heatmap.accuracy.map_error import some_of
 from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
 from sfumato.heatmap.export.ground import Ground
@@ -78,17 +83,12 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
     _check(maps)
     first = maps[0]
     place = files("sfumato.heatmap.export")
-    look, more, script, template = (
-        (place / name).read_text(encoding="utf-8")
-        for name in ("page.css", "timelapse.css", "timelapse.js", "timelapse.html")
+    script, template = (
+        (place / name).read_text(encoding="utf-8") for name in ("timelapse.js", "timelapse.html")
     )
-    style, stamp = look + more, first.receipt.rehearsal
+    stamp = first.receipt.rehearsal
     title = replace(first, group="").name
     words = {
-        "STYLE_HASH": _digest(style),
-        "SCRIPT_HASH": _digest(script),
-        "STYLE": style,
-        "SCRIPT": script,
         "TITLE": escape(title),
         "STAMP": '<span class="stamp">REHEARSAL</span>' if stamp else "",
         "WATERMARK": '<div class="watermark" aria-hidden="true">REHEARSAL</div>' if stamp else "",
@@ -100,14 +100,14 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
             for name, value in [*_facts(maps), *ground.facts]
         ),
-        # In a script element only these could end it, or begin a comment in it.
-        "DATA": json.dumps(_data(maps, title, ground), allow_nan=False, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026"),
     }
-    # In one pass: what is put in is never looked at again, whatever it says.
-    return re.sub("@([A-Z_]+)@", lambda found: words[found[1]], template).encode()
+    return filled_page(
+        template,
+        style=page_style("page", "timelapse"),
+        script=script,
+        words=words,
+        data=_data(maps, title, ground),
+    )
 
 
 def _check(maps: Sequence[HeatmapRelease]) -> None:
@@ -241,7 +241,3 @@ def _said(release: HeatmapRelease) -> str:
     start = datetime.fromisoformat(period["start"])
     day = f"{DAYS[start.weekday()]} {start.date()}"
     return f"{day} {start:%H:%M}" if period["unit"] == "hour" else day
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

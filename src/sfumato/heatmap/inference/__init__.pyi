@@ -1,5 +1,7 @@
+from .common_map import common_counts
 from .counts import NoisyCounts
 from .map_posterior import MapPosterior
+from .partial_pooling import PooledPosterior, pool_counts
 from .posterior import CountsPosterior
 from .prior import Declared, Prior, read_prior, sharpened
 from .tree_fit import objective, reconstruct
@@ -9,8 +11,11 @@ __all__ = [
     "Declared",
     "MapPosterior",
     "NoisyCounts",
+    "PooledPosterior",
     "Prior",
+    "common_counts",
     "objective",
+    "pool_counts",
     "read_prior",
     "reconstruct",
     "sharpened",

@@ -80,14 +80,16 @@ def usual_shares() -> Shares:
     return mixed(usual_mixture())
 
 
-def fit_mixture(evidence: FloatArray, masses: FloatArray) -> FloatArray:
+def fit_mixture(
+    evidence: FloatArray, masses: FloatArray, usual: FloatArray | None = None
+) -> FloatArray:
     """The mixture [class, shape] that makes what was seen of splits most likely, with PSEUDO usual ones more.
 
     `evidence` [split, shape] is the logarithm of how likely the counts below a split are under each
     shape. Expectation and maximisation in turn, STEPS times: enough for weights of a few
     hundredths.
     """
-    usual = usual_mixture()
+    usual = usual_mixture() if usual is None else usual
     found = usual.copy()
     classes = np.searchsorted(np.array(MASSES), masses)
     for group in range(len(found)):

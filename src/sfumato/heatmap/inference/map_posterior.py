@@ -31,6 +31,11 @@ class MapPosterior(Protocol):
         """The usual scale of the noise on a count, in users; None where the method says it."""
         return None
 
+    @property
+    def pooled_maps(self) -> int:
+        """How many maps share strength with this one, itself among them; 1 for a map by itself."""
+        return 1
+
     def counted(self, tiles: Tiles) -> Tiles:
         """The masses of the map on the finest cells that were counted."""
         return tiles

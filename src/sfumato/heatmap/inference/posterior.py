@@ -3,11 +3,14 @@
 The prior is the cascade of `cascade.py`; the likelihood is that of Laplace noise, exactly. Cells
 form a tree of halves, so that likelihoods are passed up it and masses come down it, one variable at
 a time: no sampling chain has to mix, and no noise is taken for Gaussian.
+
+Long because a tree, its fit and its draws are of one shape.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -44,6 +47,8 @@ ROUGH = 10
 # Numbers that are worked on at once, 8 MB of them, and that are kept of each of the last few sets of
 # maps: one map is looked at on cells of several sizes.
 AT_ONCE, KEPT, SETS = 2**20, 2**22, 3
+# Where the splits of a level's cells are centered, by the masses of that level: as `centers_of`.
+CenterRule = Callable[[FloatArray, int], FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,7 @@ class CountsPosterior:
         return counted_tiles(tiles, self.counts) if self.mean_is_map else tiles
 
     @cached_property
-    def _fit(self) -> _Fit:
+    def _fit(self) -> Fit:
         return _fitted(self.counts, self.area)
 
     def _masses(self, count: int, numbers: IntArray) -> FloatArray:
@@ -98,6 +103,10 @@ class CountsPosterior:
         if count * self._fit.tree.first.size > KEPT:
             return self._fit.drawn(self._fit.totals(count)[numbers], numbers)
         return np.asarray(_kept(self._fit, count)[numbers])
+
+    def totals(self, count: int) -> FloatArray:
+        """The total of each of so many maps: evenly spaced quantiles of what is known of it."""
+        return self._fit.totals(count)
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -129,16 +138,19 @@ class CountsPosterior:
         """
         if count < 1:
             raise InvalidParameter(f"at least one map can be drawn, got {count}; none was")
+        return self.some_maps(count, np.arange(count), level)
+
+    def some_maps(self, count: int, which: IntArray, level: int) -> FloatArray:
+        """Of so many maps of a level these ones."""
         fit, grid = self._fit, Grid(FINEST).at_level(_seen(level))
         # Surroundings are those of the mean map: one blur a level, not one a map.
         centers = self._centers(level)
-        found = np.empty((count, grid.side, grid.side))
+        found = np.empty((which.size, grid.side, grid.side))
         some = max(1, AT_ONCE // max(fit.tree.first.size, grid.size))
-        for begin in range(0, count, some):
-            numbers = np.arange(begin, min(begin + some, count))
-            for at, cells in zip(
-                numbers, fit.scattered(self._masses(count, numbers), centers, numbers), strict=True
-            ):
+        for begin in range(0, which.size, some):
+            numbers = which[begin : begin + some]
+            drawn = fit.scattered(self._masses(count, numbers), centers, numbers)
+            for at, cells in enumerate(drawn, start=begin):
                 found[at] = grid.image(cells)
         return found
 
@@ -152,7 +164,7 @@ def _seen(level: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fit:
+class Fit:
     """A tree with its likelihoods, the prior they were passed up with, and where uniform numbers start."""
 
     tree: _Tree
@@ -220,7 +232,7 @@ class _Fit:
 
 
 @lru_cache(maxsize=SETS)
-def _kept(fit: _Fit, count: int) -> FloatArray:
+def _kept(fit: Fit, count: int) -> FloatArray:
     """The masses of all nodes in so many maps [map, node], a few maps at once."""
     totals, some = fit.totals(count), max(1, AT_ONCE // fit.tree.first.size)
     starts = range(0, count, some)
@@ -247,37 +259,63 @@ def rough_map(counts: NoisyCounts, level: int, area: Area | None = None) -> Floa
     return fit.laid_out(_rough(fit), _seen(level))
 
 
-def _fitted(counts: NoisyCounts, area: Area | None) -> _Fit:
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstPass:
+    """Counts whose splits were centered, and how likely each is under every shape [split, shape].
+
+    `masses` are those of the cells that are split, as the first pass found them.
+    """
+
+    fit: Fit
+    masses: FloatArray
+    evidence: FloatArray
+
+    def finish(self, mixture: FloatArray) -> Fit:
+        """The posterior with shapes as common as a mixture says."""
+        tree, shares = self.fit.tree, mixed(mixture)
+        tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
+        kernel.upward(tree, shares)
+        return Fit(tree, shares, self.fit.seed, self.fit.area)
+
+
+def first_passes(
+    counts: NoisyCounts, area: Area | None, rules: Sequence[CenterRule]
+) -> Iterator[FirstPass]:
+    """A pass with even centers and the usual shapes; then splits are centered by each rule in turn."""
+    first = _first_fit(counts, ROUGH, area)
+    rough = _rough(first)
+    split = first.tree.first >= 0
+    for rule in rules:
+        tree, masses = replace(first.tree, facts=first.tree.facts.copy()), rough[:1]
+        for level in range(counts.finest):
+            centers = rule(masses, level)
+            _center(tree, centers, level)
+            masses = first.below(rough, masses, centers, level + 1)
+        # A split of which the bounds leave one side only says nothing of shapes.
+        center = tree.facts[:, kernel.CENTER]
+        two = (center >= 0) & (center <= 1)
+        evidence = kernel.evidence(tree, by_shape(), rough)[two[split]]
+        yield FirstPass(replace(first, tree=tree), rough[split & two], evidence)
+
+
+def _fitted(counts: NoisyCounts, area: Area | None) -> Fit:
     """The posterior, with the shapes of its prior and its centers fitted to the counts themselves.
 
     Twice: first with even centers and the usual shapes; then each split is centered where the
     surroundings of its cell lie, and shapes are as common as the first pass found them.
     """
-    first = _first_fit(counts, ROUGH, area)
-    tree, rough = first.tree, _rough(first)
-    masses = rough[:1]
-    for level in range(counts.finest):
-        centers = centers_of(masses, level, area)
-        _center(tree, centers, level)
-        masses = first.below(rough, masses, centers, level + 1)
-    # A split of which the bounds leave one side only says nothing of shapes.
-    center = tree.facts[:, kernel.CENTER]
-    split, two = tree.first >= 0, (center >= 0) & (center <= 1)
-    found = kernel.evidence(tree, by_shape(), rough)[two[split]]
-    shares = mixed(fit_mixture(found, rough[split & two]))
-    tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
-    kernel.upward(tree, shares)
-    return _Fit(tree, shares, first.seed, area)
+    (one,) = first_passes(counts, area, [lambda masses, level: centers_of(masses, level, area)])
+    return one.finish(fit_mixture(one.evidence, one.masses))
 
 
-def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> _Fit:
+def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> Fit:
     tree, shares = _grown(counts, points, area), usual_shares()
     kernel.upward(tree, shares)
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
-    return _Fit(tree, shares, int.from_bytes(digest[:7], "big"), area)
+    return Fit(tree, shares, int.from_bytes(digest[:7], "big"), area)
 
 
-def _rough(fit: _Fit) -> FloatArray:
+def _rough(fit: Fit) -> FloatArray:
     """The expected mass of each node, given the expected mass of its parent."""
     return kernel.expect(fit.tree, fit.shares, int((fit.tree.depth == 0).sum()))
 

@@ -2,6 +2,7 @@ from .charging import price, release_sums
 from .compare import compare_maps, map_distance
 from .options import HeatmapOptions
 from .plan import plan_heatmap
+from .pooling import pool_maps
 from .rehearsal import rehearse_heatmap
 from .release import plan_release, release_heatmap
 from .replay import ReplayResult, replay_release
@@ -19,6 +20,7 @@ __all__ = [
     "map_totals",
     "plan_heatmap",
     "plan_release",
+    "pool_maps",
     "price",
     "rehearse_heatmap",
     "release_heatmap",

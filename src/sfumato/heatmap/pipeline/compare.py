@@ -273,7 +273,7 @@ def _remarks(
         moved = (first.entry.bound or {}).get("l1", UNITS)
         if before.group == after.group:
             found.append("both are one and the same map: there is nothing to compare")
-        elif int(moved) <= UNITS:
+        elif int(moved) <= UNITS and not _own_masses(before, after):
             found.append(
                 f"both maps are of one release: their noise is independent, but each {unit} has one mass, "
                 f"shared among its maps, so that a {unit} in both counts a part in each"
@@ -282,6 +282,20 @@ def _remarks(
         if one.empty:
             found.append(f"{called} is indistinguishable from a map of nobody")
     return tuple(found)
+
+
+def _own_masses(before: HeatmapRelease, after: HeatmapRelease) -> bool:
+    """Whether everybody has a mass of their own in each of two maps of one release."""
+    return any(
+        (one.get("mass_per_period") or one.get("mass_per_value")) and one != other
+        for one, other in zip(_told(before), _told(after), strict=False)
+    )
+
+
+def _told(release: HeatmapRelease) -> list[dict[str, Any]]:
+    """What a map says of its period, value or pair."""
+    said = release.counted
+    return said.get("pair") or [said[name] for name in ("period", "value") if name in said]
 
 
 def _tell(watch: Callable[[str], None] | None, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.records import Engine
 
 PRIVATE = "private"
+PoolingKind = Literal["none", "partial"]
 COLUMN_WORDS = (
     "user",
     "x",
@@ -51,6 +52,9 @@ class HeatmapOptions(TypedDict, total=False):
 
     Forecast: `users`, a public guess of how many there are: what the maps will be like is then said
     before they are paid for.
+
+    Maps: `pooling` ("none" or "partial"), whether several maps share strength: post-processing, at no
+    cost.
 
     Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
     {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
@@ -84,6 +88,7 @@ class HeatmapOptions(TypedDict, total=False):
     cells: Cells
     levels: int
     users: float | None
+    pooling: PoolingKind
     over: str | Path | None
     outline: str | Path | None
     legend: LegendKind

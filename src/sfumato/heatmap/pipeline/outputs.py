@@ -85,17 +85,19 @@ def plan_outputs(
     *,
     options: WriteOptions = PLAIN,
     overwrite: bool = False,
+    film: bool | None = None,
 ) -> OutputPlan:
     """Where the maps of some groups go: {by} in a name stands for the group.
 
-    With periods, an .html without {by} in its name is a timelapse of all of them.
+    With periods, or where it is said to be a `film`, an .html without {by} in its name is a timelapse
+    of all of them.
     """
     paths = with_styles(paths_of(outputs))
     names = names_of(groups)
     timelapses = [
         path
         for path in paths
-        if isinstance(groups, Periods)
+        if (isinstance(groups, Periods) if film is None else film)
         and path.suffix.lower() == ".html"
         and "{by}" not in path.name
     ]

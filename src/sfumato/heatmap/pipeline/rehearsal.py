@@ -35,6 +35,7 @@ from sfumato.heatmap.pipeline.outputs import (
     stated_errors,
     write_maps,
 )
+from sfumato.heatmap.pipeline.pooling import check_pooling, pooled_maps
 from sfumato.heatmap.results import HeatmapRelease, RehearsalResult
 from sfumato.heatmap.tiles import public_tiles
 from sfumato.privacy import UNITS, Ledger, Noise
@@ -119,6 +120,8 @@ def rehearse_heatmap(
         outputs=outputs,
         **options,
     )
+    pooling = options.get("pooling", "none")
+    check_pooling(pooling, groups, method)
     rows, where = rows_of(source, columns, options), area_of(area, options)
     rows = replace(rows, columns=in_table(groups, rows.columns))
     targets = plan_outputs(
@@ -137,6 +140,7 @@ def rehearse_heatmap(
         noise=noise,
         groups=groups,
     )
+    maps = pooled_maps(maps, pooling, warn=warn)
     maps = sharpened_maps(maps, followed, warn=warn)
     errors = {
         one.group: None

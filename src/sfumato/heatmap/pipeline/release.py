@@ -30,10 +30,11 @@ from sfumato.heatmap.pipeline.options import (
 )
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
 from sfumato.heatmap.pipeline.plan import expected_maps
+from sfumato.heatmap.pipeline.pooling import check_pooling
 from sfumato.heatmap.pipeline.release_plan import MAP, ReleasePlan
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
-from sfumato.privacy import Ledger, Noise, PureDP, compose
+from sfumato.privacy import UNITS, Bound, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.runs import Run
 from sfumato.records import (
@@ -213,6 +214,7 @@ def plan_release(
         public=public,
         **options,
     )
+    check_pooling(options.get("pooling", "none"), groups, method)
     whole = exact(epsilon, name="epsilon")
     private = is_private(options)
     targets = plan_outputs(
@@ -250,6 +252,7 @@ def plan_release(
         None if written.outline is None else str(written.outline),
         written.legend,
         written.every_cell,
+        options.get("pooling", "none"),
     )
     parts = (*(BOUNDS_PARTS if private else ()), MAP)
     made = _made(asked, ledger, parts, once) if once else ()
@@ -301,8 +304,17 @@ def plan_release(
         ),
         measure,
         groups.count if isinstance(groups, Values | Pairs) else None,
+        _pays_once(groups, bound),
     )
     return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
+
+
+def _pays_once(groups: Groups, bound: Bound) -> str:
+    """The unit of a ledger that would be charged once where this one is for each value."""
+    columns = [one.column for one in whole_parts(groups) if isinstance(one, Values)]
+    if not columns or bound.required("l1", by="a map") <= UNITS:
+        return ""
+    return "-".join(["user", *columns])
 
 
 def _made(

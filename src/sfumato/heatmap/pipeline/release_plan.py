@@ -19,6 +19,7 @@ from sfumato.heatmap.pipeline.outputs import (
     tell,
     write_maps,
 )
+from sfumato.heatmap.pipeline.pooling import pooled_maps
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.render.many_maps import many_words
 from sfumato.heatmap.render.release import described
@@ -76,7 +77,7 @@ class ReleasePlan:
         check_noise(noise, self.ledger)
         run = Run(self.asked.request, once=self.once, kept=self.kept)
         with run.on(self.ledger):
-            maps = self._released(run, noise, watch)
+            maps = pooled_maps(self._released(run, noise, watch), self.asked.pooling, warn=warn)
             maps = sharpened_maps(maps, self.prior, warn=warn)
             written = write_maps(maps, self.outputs, watch=watch)
             run.delivered()

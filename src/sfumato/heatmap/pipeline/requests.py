@@ -14,7 +14,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.methods.registry import method_named
-from sfumato.heatmap.pipeline.options import Rows
+from sfumato.heatmap.pipeline.options import PoolingKind, Rows
 from sfumato.privacy.accounting import canonical, parameters
 from sfumato.privacy.runs import Request
 from sfumato.records import (
@@ -55,6 +55,7 @@ class HeatmapRequest:
         outline: The lines drawn on pictures.
         legend: What the numbers of legends are.
         every_cell: Whether .geojson has every cell.
+        pooling: Whether the maps share strength.
 
     """
 
@@ -77,6 +78,7 @@ class HeatmapRequest:
     outline: str | None = None
     legend: LegendKind = "density"
     every_cell: bool = False
+    pooling: PoolingKind = "none"
 
     @property
     def request(self) -> Request:
@@ -105,6 +107,7 @@ class HeatmapRequest:
             "outline": None if self.outline is None else os.path.abspath(self.outline),
             "legend": self.legend,
             "every_cell": self.every_cell,
+            "pooling": self.pooling,
         }
         return Request(KIND, "heatmap", asked, delivery)
 
@@ -143,6 +146,7 @@ class HeatmapRequest:
                 delivery.get("outline"),
                 delivery.get("legend", "density"),
                 bool(delivery.get("every_cell", False)),
+                "partial" if delivery.get("pooling") == "partial" else "none",
             )
         except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             if isinstance(problem, InvalidParameter):

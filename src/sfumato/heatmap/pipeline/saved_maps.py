@@ -62,7 +62,7 @@ def draw_map(
         InvalidInput: The map or the prior could not be read.
 
     """
-    one = _map(saved)
+    one = opened(saved)
     if title:
         one = replace(one, title=title)
     targets = plan_outputs(
@@ -101,14 +101,13 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
         InvalidInput: The map could not be read.
 
     """
-    one = _map(saved)
+    one = opened(saved)
     found = one.find_hotspots(k)
     real = marks = tested = None
     if one.posterior is not None or one.known_marks is not None:
         marks = one.marks()
         grid = one.area.grid
-        beside = () if one.posterior is None else one.uncertainty().untested
-        rings = tuple(Mark(x, y, 0.0, 0.0, 0.0) for x, y in beside)
+        rings = tuple(Mark(x, y, 0.0, 0.0, 0.0) for x, y in one.untested())
         real = tuple(in_a_ring(spot.x, spot.y, marks=marks, grid=grid) for spot in found.spots)
         tested = tuple(
             sure or not in_a_ring(spot.x, spot.y, marks=rings, grid=grid)
@@ -162,7 +161,7 @@ def map_totals(
     if target is not None:
         read = [one for one in (saved, zones) if isinstance(one, str | Path)]
         check_output(target, (".csv", ".geojson"), read, what="totals", overwrite=overwrite)
-    one = _map(saved)
+    one = opened(saved)
     places = read_zones(zones, name=name) if isinstance(zones, str | Path | dict) else tuple(zones)
     found = zone_totals(one, places, coverage=coverage)
     if target is not None:
@@ -203,18 +202,19 @@ def map_timelapse(
         InvalidInput: A map could not be read.
 
     """
-    maps = [_map(one) for one in saved]
+    maps = [opened(one) for one in saved]
     maps = [replace(one, title=title) for one in maps] if title else maps
-    maps.sort(key=_when)
+    maps.sort(key=when)
     write_timelapse(maps, output, over=over, outline=outline, overwrite=overwrite)
     return DrawResult(maps[0].statement, (str(output),))
 
 
-def _when(one: HeatmapRelease) -> tuple[str, int]:
+def when(one: HeatmapRelease) -> tuple[str, int]:
     """When its period begins, and which it is of those that come again."""
     period = one.counted.get("period", {})
     return period.get("start", one.group), period.get("number", 0)
 
 
-def _map(saved: Map) -> HeatmapRelease:
+def opened(saved: Map) -> HeatmapRelease:
+    """A map, read if it is a file."""
     return read_heatmap(saved) if isinstance(saved, str | Path) else saved

@@ -16,6 +16,7 @@ from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
     PlannedRelease,
+    PoolResult,
     RehearsalResult,
     ReleaseResult,
     TotalsResult,
@@ -79,6 +80,12 @@ def _planned(result: PlannedRelease) -> str:
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"
+        + (
+            f"\neverybody has mass 1 in each map, which is paid for; a ledger whose unit is called after "
+            f"the column, such as {result.pays_once}, protects less and pays once"
+            if result.pays_once
+            else ""
+        )
         + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
     )
 
@@ -234,6 +241,18 @@ def _table(head: list[str], rows: list[list[str]], caption: str) -> str:
         f"<table><caption>{escape(caption)}</caption><thead><tr>{names}</tr></thead>"
         f"<tbody>{body}</tbody></table>"
     )
+
+
+@as_text.register
+def _pool(result: PoolResult) -> str:
+    wide = max(len(one.group) for one in result.pooled)
+    lines = [
+        result.statement,
+        f"{'map':<{wide}}  users  from the others (0 to 1)",
+        *(f"{one.group:<{wide}}  {one.users:5.0f}  {one.strength:.2f}" for one in result.pooled),
+        *(f"wrote {path}" for path in result.written),
+    ]
+    return "\n".join(lines)
 
 
 @as_text.register

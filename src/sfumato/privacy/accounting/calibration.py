@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, assert_never
 
 import mpmath
@@ -136,6 +137,7 @@ def _gaussian_delta(epsilon: Any, shift: Any) -> Any:
     return mpmath.ncdf(near) - mpmath.exp(epsilon) * mpmath.ncdf(far)
 
 
+@lru_cache(maxsize=256)
 def _smallest_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     with mpmath.workprec(CANCELLING):
         e, d = real(epsilon), real(delta)

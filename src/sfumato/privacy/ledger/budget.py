@@ -5,6 +5,7 @@ Proof that what it lets through keeps the budget: docs/proofs/ledger.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR
 from fractions import Fraction
@@ -104,6 +105,19 @@ def at_most(loss: Loss) -> str:
             return f"rho {_left(rho)}"
         case _:
             assert_never(loss)
+
+
+def several_refused(costs: Sequence[Loss], fit: int, remaining: Loss, refusal: str) -> str:
+    """What was asked and what is left, where some of several costs fit; which of epsilon and delta ended."""
+    if len(costs) == 1:
+        return refusal
+    if len(set(costs)) == 1:
+        what = f"asked {len(costs)} times {costs[0]}, {at_most(remaining)} left, enough for {fit}"
+    else:
+        what = f"asked {' and '.join(map(str, costs))}, {at_most(remaining)} left"
+    name = refusal.split()[1]
+    both = isinstance(remaining, ApproxDP) and name in ("epsilon", "delta")
+    return f"{what}: {name} runs out first" if both else what
 
 
 def _add(budget: PureDP | ApproxDP, spent: Spent, cost: Loss) -> Spent:

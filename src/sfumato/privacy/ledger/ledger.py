@@ -18,7 +18,7 @@ from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
 from sfumato.privacy.ledger import charging, delivery, entries, moving, terms
 from sfumato.privacy.ledger.accounts import Changes
-from sfumato.privacy.ledger.budget import at_most
+from sfumato.privacy.ledger.budget import several_refused
 from sfumato.privacy.ledger.guarded import REHEARSAL, Bound, Guarded, Table, open_for_release
 from sfumato.privacy.ledger.release import Entry, Release
 from sfumato.privacy.ledger.statement import Header, LedgerStatement, new_header
@@ -69,9 +69,8 @@ class Ledger:
         Args:
             path: The new file; an existing one is refused.
             budget: A loss, or a number: the epsilon of pure differential privacy.
-            unit: Whom one mass belongs to, e.g. "user", or a period of one: "user-day", told by one
-                clock, that of the first charge. The budget is then for each period. Or a user in
-                one value of a column, called after it: "user-image".
+            unit: Whom one mass belongs to, e.g. "user", a period of one ("user-day", told by the
+                clock of the first charge; the budget is for each), or one in a value: "user-image".
             source: The name of the data that the budget is for.
             neighbors: Between which data sets nobody can tell; one user added or removed by default.
             model: "central", or "local" for noise that is added before anybody sees the data; such
@@ -228,13 +227,8 @@ class Ledger:
                 spent |= now.accounts.after(cost, team=payer, periods=periods, before=spent)
                 fit += 1
         except (BudgetExceeded, NotComparable) as refusal:
-            left = at_most(now.accounts.left(payer, periods))
-            if len(costs) == 1:
-                what = str(refusal)
-            elif len(set(costs)) == 1:
-                what = f"asked {len(costs)} times {costs[0]}, {left} left, enough for {fit}"
-            else:
-                what = f"asked {' and '.join(map(str, costs))}, {left} left"
+            left = now.accounts.left(payer, periods)
+            what = several_refused(costs, fit, left, str(refusal))
             raise type(refusal)(f"{what} in {self.path}; nothing was released") from None
 
     def left(self, *, bound: Bound | None = None, team: str = "") -> Loss:
@@ -243,9 +237,12 @@ class Ledger:
         payer = team and terms.payer(now, team, self.path)
         return now.accounts.left(payer, None if bound is None else bound.periods)
 
-    def check(self, release: Release[Any]) -> None:
-        """Refuse a release that this ledger did not pay for as it says."""
-        delivery.check(self.statement(), release, self.path)
+    def check(self, release: Release[Any], *, now: LedgerStatement | None = None) -> None:
+        """Refuse a release that this ledger did not pay for as it says.
+
+        To check many, read the ledger once: `now` is its statement.
+        """
+        delivery.check(self.statement() if now is None else now, release, self.path)
 
     def made_once(self, key: str, request: Any) -> Entry | None:
         """The entry of a request that was released under a key, or None; LedgerMismatch for another request."""

@@ -27,6 +27,7 @@ from sfumato.privacy.accounting import (
     nonnegative,
     positive,
 )
+from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.operators.registry import operator_from_json
 from sfumato.sensing.model.sensors import Sensors
@@ -38,7 +39,7 @@ FORMAT = "sfumato-site/1"
 LARGEST_STEP = 10**100
 
 _PROMISED = ("operator", "sources", "sensors", "neighbors", "step")
-_TOLD = ("unit", "per_source", "largest")  # of sites that say what they read
+_TOLD = ("unit", "per_source", "largest", "level")  # of sites that say what they read
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,10 @@ class Site:
 
     `step` is how far apart rounding alone may put two readings of one value, in their unit: the
     sensors' own resolution and that of the type of numbers they are handed on in; 0 if it is
-    negligible beside the lattice. `largest` is how far from 0 readings go, in their unit; those
-    that are further are cut. `cells` are names of the places of sources, where they have any (the
-    nodes of a graph).
+    negligible beside the lattice. `level` is what sensors read where nobody is, which is taken off;
+    `largest` is how far from it readings go, in their unit; those that are further are cut. `cells`
+    are names of the places of sources, where they have any (the nodes of a graph). `origin` is the
+    latitude and longitude of the place 0, 0, where metres were made of such.
     """
 
     name: str
@@ -64,6 +66,8 @@ class Site:
     unit: str = ""
     per_source: Fraction | None = None
     largest: Fraction | None = None
+    level: Level | None = None
+    origin: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable():
@@ -87,6 +91,12 @@ class Site:
                         f"{name} must lie between 1e-100 and 1e100; nothing was built"
                     )
                 object.__setattr__(self, name, number)
+        if self.level is not None:
+            if not self.unit:
+                raise InvalidParameter(
+                    "a level that is taken off readings needs their `unit` and `per_source`; nothing was built"
+                )
+            self.level.check(self.sensors.names)
         metric = self.operator.space.metric
         if isinstance(self.neighbors, MovedMass) and self.neighbors.metric != metric:
             raise InvalidParameter(
@@ -150,7 +160,9 @@ class Site:
             "step": str(self.step),
             **({"unit": self.unit, "per_source": str(self.per_source)} if self.unit else {}),
             **({} if self.largest is None else {"largest": str(self.largest)}),
+            **({} if self.level is None else {"level": self.level.to_json()}),
             **({} if self.cells is None else {"cells": list(self.cells)}),
+            **({} if self.origin is None else {"origin": list(self.origin)}),
         }
 
     @staticmethod
@@ -176,10 +188,19 @@ class Site:
                 unit=str(data.get("unit", "")),
                 per_source=_optional_fraction(data, "per_source"),
                 largest=_optional_fraction(data, "largest"),
+                level=Level.from_json(data["level"]) if "level" in data else None,
+                origin=_origin(data.get("origin")),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole site: it has no {problem}") from None
-        except (SfumatoError, TypeError, ValueError, ArithmeticError) as problem:
+        except (
+            SfumatoError,
+            AttributeError,
+            IndexError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+        ) as problem:
             raise InvalidInput(f"not a whole site: {problem}") from None
 
     def write(self, path: str | Path) -> None:
@@ -189,6 +210,10 @@ class Site:
 
 def _optional_fraction(data: dict[str, Any], name: str) -> Fraction | None:
     return exact(data[name], name=name) if name in data else None
+
+
+def _origin(data: Any) -> tuple[float, float] | None:
+    return None if data is None else (float(data[0]), float(data[1]))
 
 
 def read_site(path: str | Path) -> Site:

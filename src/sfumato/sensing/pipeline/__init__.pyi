@@ -1,9 +1,18 @@
+from .calibrate import calibrate_site
 from .check import check_recovery
 from .inputs import true_sources
-from .keys import make_device_key, make_master_key, unseal_readings
+from .keys import (
+    list_keys,
+    make_device_key,
+    make_master_key,
+    retire_device_key,
+    rotate_device_key,
+    unseal_readings,
+)
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
+from .recover_each import recover_rounds
 from .release import price_release, release_readings
 from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site
@@ -16,19 +25,24 @@ __all__ = [
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",
+    "calibrate_site",
     "check_recovery",
     "describe_site",
     "find_whisper",
+    "list_keys",
     "make_device_key",
     "make_master_key",
     "open_ledger",
     "plan_placement",
     "plan_sensors",
     "price_release",
+    "recover_rounds",
     "recover_sources",
     "release_readings",
     "release_whisper",
     "resume_readings",
+    "retire_device_key",
+    "rotate_device_key",
     "simulate_site",
     "simulate_whisper",
     "track_sources",

@@ -74,7 +74,9 @@ def _paid(
 ) -> CheckResult:
     """Whether the readings are those of the recovery, and every one was paid for in these ledgers."""
     books = [one if isinstance(one, Ledger) else Ledger(Path(one)) for one in ledgers]
-    known = {book.header.id: book for book in books}
+    # Each is read once, however many releases are looked up in it.
+    read_once = [(book, book.statement()) for book in books]
+    known, first = {book.header.id: (book, said) for book, said in read_once}, read_once[0]
     files = [readings] if isinstance(readings, str | Path | Readings | Snapshot) else list(readings)
     read = all_readings(files)
     if not made_from(saved, read):
@@ -82,9 +84,9 @@ def _paid(
     for file, one in zip(files, read, strict=True):
         for snapshot in one.snapshots:
             # One that is of none of them is told so by the first.
-            book = known.get(snapshot.release.ledger, books[0])
+            book, said = known.get(snapshot.release.ledger, first)
             try:
-                book.check(snapshot.release)
+                book.check(snapshot.release, now=said)
             except LedgerMismatch as problem:
                 return told.failed(
                     f"{file if isinstance(file, str | Path) else one.site.name}: {problem}"

@@ -13,9 +13,17 @@ from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site, read_site
-from sfumato.sensing.recovery.merging import MergedReadings, merge, unpromised
+from sfumato.sensing.reading_tables import read_snapshots
+from sfumato.sensing.recovery.merging import (
+    MergedReadings,
+    merge,
+    merge_each,
+    times_of,
+    unpromised,
+)
+from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot, read_readings
-from sfumato.sensing.tables import read_sigma, read_snapshots, read_sources
+from sfumato.sensing.tables import read_sigma, read_sources
 
 Released = str | Path | Readings | Snapshot
 ReadingsInput = Released | Sequence[Released] | Mapping[str, float] | npt.ArrayLike
@@ -77,6 +85,43 @@ def merged(
     return unpromised(values, ground, noise=sigma if noise is None else noise, time=when)
 
 
+def merged_each(
+    readings: ReadingsInput,
+    *,
+    site: Site | str | Path | None,
+    noise: float | None,
+    time: str,
+) -> tuple[list[MergedReadings], list[Readings]]:
+    """The readings of each time, in order, and where they were released the releases themselves."""
+    paths = _paths(readings)
+    tables = paths is not None and any(path.suffix != ".json" for path in paths)
+    if not tables and (paths or isinstance(readings, Readings | Snapshot) or _released(readings)):
+        if noise is not None or (paths and site is not None):
+            what = "`noise` goes with" if noise is not None else "`site` goes with"
+            raise InvalidParameter(
+                f"{what} readings that do not say their own; nothing was recovered"
+            )
+        read = all_readings(readings, site=site)
+        return merge_each(read, time=time), read
+    ground = site_from(site)
+    if ground is None or (paths is not None and len(paths) != 1):
+        raise InvalidParameter(
+            "readings in a table come as one, with `site`; nothing was recovered"
+        )
+    if paths is not None:
+        groups, where = read_snapshots(paths[0], ground), str(paths[0])
+        sigma = read_sigma(paths[0])
+    elif hasattr(readings, "columns"):
+        groups, sigma = _groups(readings, ground)
+        where = "the table"
+    else:
+        return [merged(readings, site=ground, noise=noise, time=time, average=False)], []
+    return [
+        unpromised(values, ground, noise=sigma if noise is None else noise, time=when)
+        for when, values in _of_times(groups, time, where=where)
+    ], []
+
+
 def _paths(readings: Any) -> list[Path] | None:
     if isinstance(readings, str | Path):
         return [Path(readings)]
@@ -128,14 +173,24 @@ def _at_time(
     groups: list[tuple[str, dict[str, float]]], time: str, *, where: str
 ) -> tuple[dict[str, float], str]:
     """The readings of one time among those of a table."""
-    if time:
-        groups = [group for group in groups if group[0] == time]
-    if not groups:
-        raise InvalidParameter(f"there is no reading at {time!r} in {where}; nothing was recovered")
+    groups = _of_times(groups, time, where=where)
     if len(groups) > 1:
-        raise InvalidParameter(f"{where} has {len(groups)} times; choose one with `time`")
+        raise InvalidParameter(
+            f"{where} has {len(groups)} times; choose one with `time`, or recover each of them with "
+            "`recover_rounds`; nothing was recovered"
+        )
     ((when, values),) = groups
     return values, when
+
+
+def _of_times(
+    groups: list[tuple[str, dict[str, float]]], time: str, *, where: str
+) -> list[tuple[str, dict[str, float]]]:
+    """The readings of the times that are asked for, all if none is, in their order."""
+    if time and not matching_times([when for when, _ in groups], time):
+        raise InvalidParameter(f"there is no reading at {time!r} in {where}; nothing was recovered")
+    by_time = dict(groups)
+    return [(when, by_time[when]) for when in times_of(by_time, time)]
 
 
 def _numbers(readings: Any, site: Site, time: str) -> tuple[Mapping[str, float], float | None, str]:
@@ -160,6 +215,13 @@ def _numbers(readings: Any, site: Site, time: str) -> tuple[Mapping[str, float],
 
 
 def _frame(table: Any, site: Site, time: str) -> tuple[dict[str, float], float | None, str]:
+    groups, sigma = _groups(table, site)
+    found, when = _at_time(groups, time, where="the table")
+    return found, sigma, when
+
+
+def _groups(table: Any, site: Site) -> tuple[list[tuple[str, dict[str, float]]], float | None]:
+    """Readings by time and sensor of a DataFrame, and the noise it states."""
     columns = {str(name) for name in getattr(table, "column_names", table.columns)}
     if not {"sensor", "value"} <= columns:
         raise InvalidInput(
@@ -177,8 +239,7 @@ def _frame(table: Any, site: Site, time: str) -> tuple[dict[str, float], float |
             raise InvalidInput(f"sensor {name!r} is there twice at one time; nothing was recovered")
         groups[when][name] = value
     sigma = max(map(float, _column(table, "sigma"))) if "sigma" in columns else None
-    found, when = _at_time(list(groups.items()), time, where="the table")
-    return found, sigma, when
+    return list(groups.items()), sigma
 
 
 def _column(table: Any, name: str) -> Iterable[Any]:

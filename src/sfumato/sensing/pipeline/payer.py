@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,13 +10,18 @@ from pathlib import Path
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import Ledger, Loss
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.reading_tables import parse_round
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.release.windows import (
     describe_window,
     parse_window,
     window_ledger,
     window_of,
+    window_start,
 )
+
+AHEAD = timedelta(minutes=5)
+"""By how much a clock may be ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,17 @@ class Windows:
         folder: Where the ledgers are.
         budget: What each window may spend.
         length: How long a window is: 30m, 6h, 1d.
+        since: When the first window begins, like 2026-11-16; "" for that of the first ledger in the folder, and
+            without any for the present one. A reading dated before opens no window: every window is a budget
+            of its own, and a clock that is wrong, or lies, would choose among them.
+        until: When the last window ends; "" for now.
     """
 
     folder: str | Path
     budget: Loss | None
     length: str = "1d"
+    since: str = ""
+    until: str = ""
 
 
 def opened(ledger: Ledger | str | Path) -> Ledger:
@@ -81,6 +92,60 @@ def _windows_payer(
     return budget, of_window
 
 
+def check_moments(windows: Windows, times: Sequence[str], round_time: str = "") -> None:
+    """Refuse times that lie in no window of the schedule, which is public; nothing is opened or charged.
+
+    Args:
+        windows: The windows that pay.
+        times: When readings were taken; "" for now.
+        round_time: How far apart rounds are: the nearest one may be half of it ahead.
+
+    Raises:
+        InvalidInput: A time is before the first window, after the last, or no time at all.
+    """
+    length = parse_window(windows.length)
+    step = parse_round(round_time) if round_time else None
+    ahead = AHEAD if step is None else max(AHEAD, step / 2)
+    first = _first_window(windows, length)
+    last = _said(windows.until, "until") if windows.until else None
+    for number, time in enumerate(times, 1):
+        moment = _moment(time, ahead=ahead)
+        what = f"time {number} of {len(times)} lies" if len(times) > 1 else "a reading lies"
+        if moment < first:
+            raise InvalidInput(
+                f"{what} before {first:%Y-%m-%dT%H:%MZ}, when windows begin: is a clock wrong? `since` says "
+                "that they begin earlier; nothing was charged"
+            )
+        if last is not None and moment >= last:
+            raise InvalidInput(
+                f"{what} after `until`, when windows end: is a clock wrong? nothing was charged"
+            )
+
+
+def _first_window(windows: Windows, length: timedelta) -> datetime:
+    """When the first window begins: as was said, as the folder has it, or now."""
+    if windows.since:
+        return window_of(_said(windows.since, "since"), length)
+    found = [
+        start for file in Path(windows.folder).glob("*.ledger") if (start := window_start(file))
+    ]
+    return min(found) if found else window_of(_now(), length)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _said(text: str, name: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter(
+            f"`{name}` is a date like 2026-11-16 or 2026-11-16T09:30Z, got {text!r}; nothing was charged"
+        ) from None
+    return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+
+
 def _pays_for(book: Ledger, site: Site, window: str) -> None:
     """Refuse a ledger of other sensors or another promise before anything is read."""
     unit = unit_of(site.sensors, window=window)
@@ -96,9 +161,9 @@ def _pays_for(book: Ledger, site: Site, window: str) -> None:
         )
 
 
-def _moment(time: str) -> datetime:
+def _moment(time: str, *, ahead: timedelta = timedelta.max) -> datetime:
     """When a reading was taken: as its table says, in UTC unless it names a zone; or now."""
-    now = datetime.now(UTC)
+    now = _now()
     if not time:
         return now
     # A time is not quoted: where columns are mixed up it is a reading.
@@ -109,6 +174,6 @@ def _moment(time: str) -> datetime:
         raise InvalidInput(
             "with `windows` every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
         ) from None
-    if moment > now + timedelta(minutes=5):
+    if moment - now > ahead:
         raise InvalidInput("a reading cannot be of a time to come, got one; nothing was charged")
     return moment

@@ -15,8 +15,9 @@ from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.pipeline.ground import heat_from
 from sfumato.sensing.pipeline.release import Watch
-from sfumato.sensing.pipeline.site import heat_from, relation_of, site_of
+from sfumato.sensing.pipeline.site import relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
 from sfumato.sensing.planning.computed import computed_numbers

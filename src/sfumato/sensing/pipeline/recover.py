@@ -14,6 +14,7 @@ from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.misfit import misfit
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site, part_of_site, read_site
 from sfumato.sensing.pipeline.inputs import (
     ReadingsInput,
@@ -36,6 +37,7 @@ from sfumato.sensing.recovery.estimators.registry import (
     required_noise,
 )
 from sfumato.sensing.recovery.merging import MergedReadings
+from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
@@ -166,7 +168,8 @@ def recover_sources(
             have the same answer.
         fit: What is not known and is estimated too: "offset" of all readings, the diffusion "time";
             each looks for broken sensors first, "sensors" for these only.
-        time: Which time, where readings are of several.
+        time: Which time, where readings are of several: as it is written, or a clock (12:00), a date,
+            a number; with `average` also a range "A..B".
         average: Whether to average all times: for sources that stay, with less noise.
         radius: How far R may be from the readings, or "papers" for sigma sqrt(m); None means what
             noise that sources could make exceeds in 1 of 10 draws, and all that no source can make.
@@ -196,29 +199,34 @@ def recover_sources(
     options = RecoveryOptions(
         chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities
     )
-    _complete(readings, site=site, known=noise is not None or radius is not None)
+    complete(readings, site=site, known=noise is not None or radius is not None)
     try:
         read = merged(readings, site=site, noise=noise, time=time, average=average)
     except InvalidInput:
-        _not_a_site(readings)
+        not_a_site(readings)
         raise
     truth = None if sources is None else true_sources(sources, read.site)
     if watch is not None:
         watch(f"recovering from {len(read.names)} readings")
-    return _recovered(read, options, truth)
+    return recovered(read, options, truth)
 
 
-def _recovered(
-    read: MergedReadings, options: RecoveryOptions, truth: FloatArray | None
+def recovered(
+    read: MergedReadings,
+    options: RecoveryOptions,
+    truth: FloatArray | None = None,
+    *,
+    operator: Operator | None = None,
 ) -> RecoveryResult:
     """R, the field where it is to be fitted, the test of the physics, and the answer.
 
     Where R says that nothing can be told there is no answer. Where R is infeasible there is one
     only if a test finds that the physics fits, so that it was the noise: the default radius leaves
-    that 1 draw of 10.
+    that 1 draw of 10. An `operator` to the sensors that were read, where a caller has it, keeps what
+    was computed for it from one round to the next.
     """
     stated = recover(
-        part_of_site(read.site, read.names),
+        part_of_site(read.site, read.names) if operator is None else operator,
         read.values,
         max_mass=options.max_mass,
         **options.limit(read.noise),
@@ -263,7 +271,7 @@ def _recovered(
         remarks = []
     solved = stated.status == "optimal"
     diagnostics = RecoveryDiagnostics(
-        tuple(remarks),
+        (*read.remarks, *remarks),
         tested,
         None if field is None else FieldReport.of(field),
         _community(stated, labels, read.site) if labels is not None and solved else None,
@@ -356,7 +364,9 @@ def _labels(found: Recovery, count: int) -> IntArray | None:
     space = found.operator.space
     if not isinstance(space, Graph) or found.status == "zero" or count < 2:
         return None
-    return find_communities(space, count=count)
+    return cached(
+        found.operator, f"communities {count}", lambda: find_communities(space, count=count)
+    )
 
 
 def _community(found: Recovery, labels: IntArray, site: Site) -> CommunityReport:
@@ -365,7 +375,7 @@ def _community(found: Recovery, labels: IntArray, site: Site) -> CommunityReport
     return CommunityReport(int(best.label), members, tuple(map(float, best.shares)))
 
 
-def _complete(readings: Any, *, site: object, known: bool) -> None:
+def complete(readings: Any, *, site: object, known: bool) -> None:
     """Ask for all that a table of readings lacks at once, not for one thing after the other."""
     paths = [readings] if isinstance(readings, str | Path) else readings
     if site is not None or known or not isinstance(paths, list | tuple) or len(paths) != 1:
@@ -377,7 +387,7 @@ def _complete(readings: Any, *, site: object, known: bool) -> None:
         raise InvalidParameter("readings in a .csv need `site` and `noise`; nothing was recovered")
 
 
-def _not_a_site(readings: Any) -> None:
+def not_a_site(readings: Any) -> None:
     """Say so where a file that is not of readings is a site."""
     paths = [readings] if isinstance(readings, str | Path) else readings
     for path in paths if isinstance(paths, list | tuple) else ():

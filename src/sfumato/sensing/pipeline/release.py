@@ -11,9 +11,14 @@ from sfumato.files import check_outputs, write_outputs
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.pipeline.payer import Windows, opened, payer_of
+from sfumato.sensing.pipeline.payer import Windows, check_moments, opened, payer_of
 from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.pipeline.site import site_of
+from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
+from sfumato.sensing.reading_tables import (
+    Columns,
+    TableForm,
+)
 from sfumato.sensing.release.keys import (
     Device,
 )
@@ -21,7 +26,6 @@ from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit
 from sfumato.sensing.release.readings import (
     Readings,
     Snapshot,
-    check_snapshot,
     kept_snapshot,
     plan,
     release_snapshot,
@@ -31,16 +35,12 @@ from sfumato.sensing.results.release import (
     ReleasePrice,
     ReleaseResult,
 )
-from sfumato.sensing.tables import Frame, read_snapshots, snapshots_of
 
 if TYPE_CHECKING:
     from sfumato.sensing.release.noise_plan import Calibration
 
 Watch = Callable[[str], None]
 """Is told what is being done, step by step."""
-
-ReadingsGiven = str | Path | Mapping[str, float] | Sequence[tuple[str, Mapping[str, float]]] | Frame
-"""Exact readings: a file, values by sensor, such values for several times, or a table in memory."""
 
 
 def price_release(
@@ -97,6 +97,9 @@ def release_readings(
     noise_plan: NoisePlan | None = None,
     note: str = "",
     once: str = "",
+    columns: Columns | None = None,
+    round_time: str = "",
+    reference: str | Path | None = None,
     out: Sequence[str | Path] = (),
     watch: Watch | None = None,
 ) -> ReleaseResult:
@@ -108,9 +111,10 @@ def release_readings(
     the ledger until it is written: whatever stops a release, `resume_readings` finishes it.
 
     Args:
-        readings: A table with sensor, value and perhaps time (CSV, JSON, or of pandas, polars or pyarrow);
-            or values by sensor; or a list of pairs, a time and its values by sensor. In the unit that the
-            site states.
+        readings: A table with sensor, value and perhaps time, or with a column for each sensor (CSV, JSON,
+            Parquet, or of pandas, polars or pyarrow); the history that Home Assistant exports; or values by
+            sensor; or a list of pairs, a time and its values by sensor. In the unit that the site states.
+            Where a value is blank, unavailable or unknown there is a gap.
         site: The site, or its file.
         ledger: The ledger that pays, or its file; or `windows`.
         windows: Ledgers of windows of time that pay; then every time is written like 2026-11-16T09:30Z.
@@ -123,6 +127,12 @@ def release_readings(
         note: A line for the ledger.
         once: A key under which this request is released once: with the same key the same request gives
             the readings that were released, at no cost (`made_before`); another request is refused.
+        columns: What the columns of the table are called.
+        round_time: How far apart rounds are, 30s, 1m, 1h: every reading belongs to the nearest one, and is
+            taken as if it were of that moment. Needed where clocks differ by seconds; "0" says that every
+            time is a round of its own.
+        reference: A table of time and value of the public baseline of the site, where the readings do not
+            hold it under its name.
         out: New files, .json (everything) or .csv (the numbers).
         watch: Is told what is being done.
 
@@ -139,7 +149,7 @@ def release_readings(
     >>> import tempfile
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
-    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="degC", per_source=1).site
+    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="mass", per_source=1).site
     >>> exact = dict(zip(hall.sensors.names, line.columns([30])[:, 0]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     book = open_ledger(hall, f"{folder}/hall.ledger", ApproxDP(4, "1e-6")).ledger
@@ -157,7 +167,10 @@ def release_readings(
     planned = planned_noise(found, budget, loss, share, calibration, noise_plan, watch)
     if ledger is not None and not once:
         opened(ledger).afford(planned.cost, bound=planned.bound())
-    snapshots = checked_snapshots(readings, found, planned, some=some)
+    form = TableForm(
+        columns or Columns(), round_time, None if reference is None else str(reference)
+    )
+    snapshots = checked_snapshots(readings, found, planned, some=some, form=form)
     if once and windows is not None and not all(time for time, _ in snapshots):
         raise InvalidParameter(
             "with `once` and windows every reading has its time: without one, the same again is of "
@@ -177,7 +190,10 @@ def release_readings(
         note,
         len(snapshots),
         files,
+        form,
     )
+    if windows is not None:
+        check_moments(windows, [time for time, _ in snapshots], form.round_time)
     run = Run(asked.request, once=once)
     paid_by = [payer(time) for time, _ in snapshots]
     made = [
@@ -268,51 +284,6 @@ def part_of(number: int) -> str:
 
 def _no_data() -> Any:
     raise InvalidInput("what was drawn needs no data")
-
-
-def checked_snapshots(
-    readings: ReadingsGiven, site: Site, planned: NoisePlan, *, some: bool
-) -> list[tuple[str, Mapping[str, float]]]:
-    """Readings by time, all that a release would refuse of them refused; nothing is charged."""
-    snapshots = _snapshots(readings, site)
-    for number, (_, values) in enumerate(snapshots, 1):
-        missing = [name for name in site.sensors.names if name not in values]
-        if missing and not some:
-            # The time is not quoted: where columns are mixed up it is a reading.
-            what = readings if isinstance(readings, str | Path) else "the table"
-            raise InvalidInput(
-                f"{what} has no reading of sensor {missing[0]!r} at time {number} of {len(snapshots)}; "
-                "`some` releases a part; nothing was charged"
-            )
-    for time, values in snapshots:
-        check_snapshot(values, site, planned, time=time)
-    return snapshots
-
-
-def _snapshots(readings: ReadingsGiven, site: Site) -> list[tuple[str, Mapping[str, float]]]:
-    """Values by sensor for each time, at least one; what is wrong is named by its number, and not quoted."""
-    if isinstance(readings, Mapping):
-        return [("", readings)]
-    if isinstance(readings, str | Path):
-        found: list[Any] = [*read_snapshots(readings, site)]
-    elif isinstance(readings, Sequence):
-        found = [*readings]
-    elif hasattr(readings, "columns"):
-        found = [*snapshots_of(readings, site)]
-    else:
-        raise InvalidInput(
-            "readings are a file, values by sensor, a list of pairs of a time and such values, or a table "
-            f"with columns sensor and value, got {type(readings).__name__}; nothing was charged"
-        )
-    if not found:
-        raise InvalidInput("there must be at least one reading, got none; nothing was charged")
-    for number, one in enumerate(found, 1):
-        if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], Mapping)):
-            raise InvalidInput(
-                f"number {number} of the readings is no pair of a time and values by sensor; "
-                "nothing was charged"
-            )
-    return [(time, values) for time, values in found]
 
 
 def planned_noise(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.privacy.runs import Request
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.pipeline.payer import Windows
+from sfumato.sensing.reading_tables import TableForm
 from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
 
 READINGS = "readings/1"
@@ -38,6 +39,7 @@ class ReadingsRequest:
         note: A line for the ledger.
         count: How many readings there are.
         outputs: Files to write.
+        form: How a table of readings is read.
     """
 
     readings: str | None
@@ -53,12 +55,13 @@ class ReadingsRequest:
     note: str
     count: int
     outputs: tuple[Path, ...] = ()
+    form: TableForm = field(default_factory=TableForm)
 
     @property
     def request(self) -> Request:
         """As a ledger keeps it; names of files are whole, so that it can be finished from any folder."""
         windows = self.windows
-        asked = {
+        asked: dict[str, Any] = {
             "readings": _whole(self.readings),
             "site": self.site.to_json() if self.site_file is None else _whole(self.site_file),
             "digest": self.site.digest,
@@ -68,6 +71,8 @@ class ReadingsRequest:
                 "folder": _whole(str(windows.folder)),
                 "budget": None if windows.budget is None else encode(windows.budget),
                 "length": windows.length,
+                **({"since": windows.since} if windows.since else {}),
+                **({"until": windows.until} if windows.until else {}),
             },
             "loss": None if self.loss is None else encode(self.loss),
             "share": self.share,
@@ -78,6 +83,13 @@ class ReadingsRequest:
             "note": self.note,
             "count": self.count,
         }
+        # Only what was said: a request of an older version is then the same as it was.
+        form = self.form.to_json()
+        if form:
+            asked["form"] = {
+                **form,
+                **({"reference": _whole(self.form.reference)} if self.form.reference else {}),
+            }
         delivery = {"outputs": [_whole(str(path)) for path in self.outputs]}
         return Request(READINGS, "sense", asked, delivery, "readings")
 
@@ -100,6 +112,8 @@ class ReadingsRequest:
                     told["folder"],
                     None if told["budget"] is None else decode_loss(told["budget"]),
                     str(told["length"]),
+                    str(told.get("since", "")),
+                    str(told.get("until", "")),
                 ),
                 loss,
                 asked["share"],
@@ -110,6 +124,7 @@ class ReadingsRequest:
                 str(asked["note"]),
                 int(asked["count"]),
                 tuple(map(Path, delivery["outputs"])),
+                TableForm.from_json(asked.get("form", {})),
             )
         if site.digest != asked["digest"]:
             raise LedgerMismatch(f"{file} is another site than was released; nothing was released")

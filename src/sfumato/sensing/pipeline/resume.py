@@ -14,14 +14,13 @@ from sfumato.privacy import Ledger
 from sfumato.privacy.runs import KeptRun, ResumeResult, Run, kept_runs, ledger_files, resume_runs
 from sfumato.sensing.pipeline.payer import payer_of
 from sfumato.sensing.pipeline.release import (
-    ReadingsGiven,
     Watch,
     carried_out,
-    checked_snapshots,
     part_of,
     planned_noise,
 )
 from sfumato.sensing.pipeline.requests import READINGS, ReadingsRequest
+from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
 from sfumato.sensing.pipeline.whisper_release import WHISPER, finish_whisper
 from sfumato.sensing.release.keys import Device
 from sfumato.sensing.results.release import ReleaseResult
@@ -91,7 +90,9 @@ def resume_readings(
                     raise InvalidInput(
                         "its readings were a table in memory: give them as `readings`, or say `paid_only`"
                     )
-                found.extend(checked_snapshots(given, asked.site, planned, some=asked.some))
+                found.extend(
+                    checked_snapshots(given, asked.site, planned, some=asked.some, form=asked.form)
+                )
                 if len(found) != asked.count:
                     raise InvalidInput(
                         f"there were {asked.count} readings when they were asked for, there are "

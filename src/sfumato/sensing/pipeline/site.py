@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,26 +13,35 @@ from sfumato._random import generator
 from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.files import write_table
 from sfumato.privacy import Ledger, Loss, MovedMass, SwappedCells
-from sfumato.privacy.accounting import Number, exact
-from sfumato.sensing.model.operators.heat_line import heat_line
-from sfumato.sensing.model.operators.heat_plane import heat_plane
+from sfumato.privacy.accounting import Number
+from sfumato.sensing.model.level import level_of, with_unit
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.registry import operator_of_kind
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.pipeline.ground import (
+    added,
+    bounds_in_metres,
+    check_places,
+    given_or_refused,
+    ground_of,
+    heat_from,
+    on_graph,
+    placed,
+    space_and_sensors,
+)
+from sfumato.sensing.reading_tables import Columns
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.results.release import LedgerResult, SimulationResult, SiteResult
 from sfumato.sensing.tables import (
-    read_graph,
     read_matrix,
-    read_nodes_with_sensors,
-    read_places,
+    read_offsets,
     read_sensors,
 )
 from sfumato.spaces import Grid, Line
 
 if TYPE_CHECKING:
-    from sfumato.sensing.model.operators.protocol import Operator, SourceSpace
+    from sfumato.sensing.model.operators.protocol import Operator
     from sfumato.sensing.planning.synthetic import SyntheticOptions
     from sfumato.spaces import Points
 
@@ -43,7 +53,7 @@ def describe_site(
     operator_options: Mapping[str, Any] | None = None,
     sensors: Sensors | str | Path | None = None,
     line: int | Line | None = None,
-    length: float = 1.0,
+    length: float | None = None,
     grid: int | Grid | None = None,
     bounds: tuple[float, float, float, float] | None = None,
     places: Points | str | Path | None = None,
@@ -57,7 +67,13 @@ def describe_site(
     step: Number = 0,
     unit: str = "",
     per_source: Number | None = None,
+    beside: Number | None = None,
+    ambient: Number | None = None,
+    offsets: Mapping[str, Number] | str | Path | None = None,
+    baseline: str = "",
     largest: Number | None = None,
+    columns: Columns | None = None,
+    origin: tuple[float, float] | None = None,
     out: str | Path | None = None,
 ) -> SiteResult:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected.
@@ -67,11 +83,12 @@ def describe_site(
         operator: How sources spread to sensors; or its kind, one of `operator_kinds`, which stands on one of
             `line`, `grid`, `places`, `graph`. None is heat, or diffusion on a graph.
         operator_options: Parameters of an operator that is given by its kind, as a site file holds them.
-        sensors: The sensors, or a table: sensor, x (and y; on a graph x is the node).
+        sensors: The sensors, or a table: sensor, x (and y; on a graph x is the node); or sensor, lat, lon,
+            of which metres are made.
         line: Sources on a line, or the number of its cells.
-        length: Length of the line: cells are at length/n, 2 length/n, ..., length.
+        length: Length of the line: cells are at length/n, 2 length/n, ..., length; 1 unless given.
         grid: Sources in a plane, or its levels: 2**grid by 2**grid cells of `bounds`.
-        bounds: West, south, east and north of the plane.
+        bounds: West, south, east and north of the plane; in degrees where sensors are.
         places: Sources at these places only, or a table with x and y.
         graph: Sources on a graph: an edge list with u, v (length, weight).
         largest_part: Whether to keep the largest connected part of the graph only.
@@ -82,8 +99,16 @@ def describe_site(
         swapped: Instead of `radius`: two adjacent cells, each up to this mass, may be swapped.
         step: The sensors' own resolution, in their unit; it costs noise.
         unit: What the sensors read in; without it nothing can be released.
-        per_source: How much of it a source of mass 1 adds to a reading where the operator is 1.
-        largest: How far from 0 readings go, in their unit; those further are cut.
+        per_source: How much of it a source of mass 1 adds to a reading where the operator is 1; it may carry
+            the unit, "0.8C".
+        beside: Instead of `per_source`: how much it adds to a sensor right where it stands.
+        ambient: What all sensors read where nobody is, which is taken off; in degrees one must say it.
+        offsets: How much more single sensors read there, by name; or a table of sensor, offset.
+        baseline: The name of a public reference, outdoors say, that is in the tables of readings (no sensor of
+            the site): what it reads at a time is taken off too.
+        largest: How far from that level readings go, in their unit; those further are cut.
+        columns: What the columns of the table of sensors are called.
+        origin: Latitude and longitude of the place 0, 0; the middle of the sensors unless given.
         out: A new .json file for the site.
 
     Returns:
@@ -96,7 +121,7 @@ def describe_site(
     >>> from sfumato.sensing import Sensors
     >>> hall = describe_site(
     ...     "hall", line=100, sensors=Sensors([0.2, 0.5, 0.8]), diffusion_time=0.05, radius="1/100",
-    ...     unit="degC", per_source=1,
+    ...     beside="1C", ambient="20C",
     ... ).site
     >>> len(hall.sensors), hall.operator.space.size, str(hall.neighbors)
     (3, 100, "sources moved by an earth mover's distance of at most 0.01 (line)")
@@ -108,6 +133,11 @@ def describe_site(
     given = [value is not None for value in (line, grid, places, graph, whole)]
     if sum(given) != 1:
         raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
+    if length is not None and line is None:
+        raise InvalidParameter("`length` is of a `line`; a plane has `bounds`; nothing was built")
+    sensors, start = placed(sensors, columns, origin, graph=graph is not None)
+    if start is not None and bounds is not None:
+        bounds = bounds_in_metres(bounds, start)
     cells: tuple[str, ...] | None = None
     own = {"matrix": matrix, "diffusion_time": diffusion_time, "rate": rate}
     if kind is not None:
@@ -117,10 +147,13 @@ def describe_site(
                 f"an `operator` by its kind takes its parameters from `operator_options`, got `{other[0]}`; "
                 "nothing was built"
             )
-        space, placed, cells = _space_and_sensors(
-            sensors, graph, largest_part, lambda: _ground(line, length, grid, bounds, places)
+        space, read, cells = space_and_sensors(
+            sensors,
+            graph,
+            largest_part,
+            lambda: ground_of(line, length, grid, bounds, places, sensors),
         )
-        made_of = operator_of_kind(kind, operator_options or {}, space, placed)
+        made_of = operator_of_kind(kind, operator_options or {}, space, read)
     elif operator_options:
         raise InvalidParameter(
             "`operator_options` are of an `operator` given by its kind; nothing was built"
@@ -132,27 +165,32 @@ def describe_site(
             raise InvalidParameter(
                 "`matrix` goes with `line`, `grid` or `places`; nothing was built"
             )
-        made_of, cells = _on_graph(graph, rate, sensors, largest_part=largest_part)
+        made_of, cells = on_graph(graph, rate, sensors, largest_part=largest_part)
     else:
         at = read_sensors(sensors) if isinstance(sensors, str | Path) else sensors
-        ground = _ground(line, length, grid, bounds, places)
+        ground = ground_of(line, length, grid, bounds, places, sensors)
         if matrix is not None:
             made_of = linear(read_matrix(matrix), ground, sensors=at)
         elif at is None:
             raise InvalidParameter("say where sensors are: `sensors`; nothing was built")
         else:
-            made_of = heat_from(ground, at, _given(diffusion_time, "diffusion_time"))
+            made_of = heat_from(ground, at, given_or_refused(diffusion_time, "diffusion_time"))
+    adds, unit = added(per_source, beside, unit, made_of)
+    given_offsets = read_offsets(offsets) if isinstance(offsets, str | Path) else offsets
+    level, unit = level_of(ambient, given_offsets, baseline, unit)
     made = Site(
         name,
         made_of,
         relation_of(radius, swapped, made_of),
-        exact(step, name="step"),
+        with_unit(step, "step", unit)[0] or Fraction(0),
         cells,
         unit,
-        None if per_source is None else exact(per_source, name="per-source"),
-        None if largest is None else exact(largest, name="largest"),
+        adds,
+        with_unit(largest, "largest", unit)[0],
+        level,
+        start,
     )
-    _check_places(made)
+    check_places(made)
     if out is None:
         return SiteResult(made)
     made.write(out)
@@ -229,6 +267,8 @@ def simulate_site(
     count = sources or (1 if site is None and chosen.on == "graph" else 2)
     truth = synthetic_sources(made.operator.space, count, rng=chance)
     read = made.operator.readings(truth) * float(made.per_source or 1)
+    if made.level is not None:
+        read = read + np.array(list(map(float, made.level.of(made.sensors.names, 0.0))))
     result = SimulationResult(made, truth, read, None if folder is None else Path(folder))
     if result.folder is not None:
         _write_simulation(result, result.folder)
@@ -244,7 +284,9 @@ def _write_simulation(result: SimulationResult, folder: Path) -> None:
     except FileExistsError:
         raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
     made.write(folder / "site.json")
-    rows = zip(made.sensors.names, result.readings.tolist(), strict=True)
+    rows = [*zip(made.sensors.names, result.readings.tolist(), strict=True)]
+    if made.level is not None and made.level.running:
+        rows.append((made.level.running, 0.0))
     write_table(folder / "readings.csv", ["sensor", "value"], rows)
     held = np.flatnonzero(result.sources)
     # A node has no coordinates; its name is its place.
@@ -273,94 +315,3 @@ def relation_of(
     if swapped is not None:
         return SwappedCells(swapped)
     return MovedMass(0 if radius is None else radius, operator.space.metric)
-
-
-def heat_from(ground: Line | Grid | Points, sensors: Sensors, time: float) -> Operator:
-    """Heat on a line or in a plane."""
-    if isinstance(ground, Line):
-        return heat_line(sources=ground, sensors=sensors, diffusion_time=time)
-    return heat_plane(sources=ground, sensors=sensors, diffusion_time=time)
-
-
-def _on_graph(
-    path: str | Path,
-    rate: float | None,
-    sensors: Sensors | str | Path | None,
-    *,
-    largest_part: bool,
-) -> tuple[Operator, tuple[str, ...]]:
-    """Diffusion on a graph, read at every node unless sensors name some; and the names of nodes."""
-    from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
-
-    space, names, weights = read_graph(path, largest_part=largest_part)
-    speed = _given(rate, "rate")
-    placed = _on_nodes(sensors, names)
-    return graph_diffusion(space, speed, sensors=placed, weights=weights), names
-
-
-def _on_nodes(sensors: Sensors | str | Path | None, names: tuple[str, ...]) -> Sensors:
-    """Sensors on nodes: at every one of them unless some are named."""
-    if sensors is None:
-        return Sensors(list(range(len(names))), names)
-    return sensors if isinstance(sensors, Sensors) else read_nodes_with_sensors(sensors, names)
-
-
-def _space_and_sensors(
-    sensors: Sensors | str | Path | None,
-    graph: str | Path | None,
-    largest_part: bool,
-    ground: Callable[[], Line | Grid | Points],
-) -> tuple[SourceSpace, Sensors, tuple[str, ...] | None]:
-    """Where sources and sensors of an operator given by its kind are, and the names of nodes."""
-    if graph is not None:
-        space, names, _ = read_graph(graph, largest_part=largest_part)
-        return space, _on_nodes(sensors, names), names
-    if sensors is None:
-        raise InvalidParameter("say where sensors are: `sensors`; nothing was built")
-    placed = sensors if isinstance(sensors, Sensors) else read_sensors(sensors)
-    return ground(), placed, None
-
-
-def _ground(
-    line: int | Line | None,
-    length: float,
-    grid: int | Grid | None,
-    bounds: tuple[float, float, float, float] | None,
-    places: Points | str | Path | None,
-) -> Line | Grid | Points:
-    if line is not None:
-        return line if isinstance(line, Line) else Line(line, length)
-    if grid is not None:
-        if isinstance(grid, Grid):
-            return grid
-        if bounds is None:
-            raise InvalidParameter(
-                "bounds are four numbers west,south,east,north, got ''; nothing was read"
-            )
-        return Grid(grid, bounds)
-    if isinstance(places, str | Path):
-        return read_places(places)
-    if places is None:
-        raise InvalidParameter("say where sources may be: one of `line`, `grid`, `places`, `graph`")
-    return places
-
-
-def _given(value: float | None, name: str) -> float:
-    if value is None:
-        raise InvalidParameter(f"this site needs `{name}`; nothing was built")
-    return value
-
-
-def _check_places(site: Site) -> None:
-    """Sensors that mostly lie where no source may be are a mistake of units."""
-    places = site.sensors.positions
-    if site.box is None or places.shape[1] > 2 or places.shape[1] != len(site.box[0]):
-        return
-    low, high = site.box
-    inside = int(((places >= low) & (places <= high)).all(axis=1).sum())
-    if 2 * inside < len(places):
-        words = " by ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
-        number = f"only {inside} of {len(places)} sensors lie" if inside else "no sensor lies"
-        raise InvalidParameter(
-            f"{number} where sources may be ({words}); is `length` missing? nothing was built"
-        )

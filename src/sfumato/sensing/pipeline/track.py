@@ -9,13 +9,24 @@ from pathlib import Path
 import numpy as np
 
 from sfumato._random import generator, seed_of
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
-from sfumato.sensing.diagnostics.field_sensors import faulty_sensors, rows_without
-from sfumato.sensing.model.operators.protocol import part_of
+from sfumato.sensing.diagnostics.field_sensors import (
+    FaultySensor,
+    faulty_sensors,
+    rows_without,
+)
+from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.answer import place_of
-from sfumato.sensing.recovery.merging import MergedReadings, in_order, merge, moments_of
+from sfumato.sensing.recovery.merging import (
+    MergedReadings,
+    gaps_of,
+    merge,
+    merge_each,
+    moments_of,
+)
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
 from sfumato.sensing.tracking.cost import cost_of, losses_of
@@ -63,7 +74,7 @@ def track_sources(
     >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger, release_readings
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
-    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="degC", per_source=1).site
+    >>> hall = describe_site("hall", operator=line, radius="1/100", unit="mass", per_source=1).site
     >>> first, second = (dict(zip(hall.sensors.names, line.columns([i])[:, 0])) for i in (30, 35))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     book = open_ledger(hall, f"{folder}/hall.ledger", ApproxDP(4, "2e-6")).ledger
@@ -76,13 +87,15 @@ def track_sources(
     read = all_readings(readings, site=site)
     rounds = rounds_in_order(read)
     ground = rounds[0].site
-    values = np.array([one.values for one in rounds])
+    there = {name for one in rounds for name in one.names}
+    names = tuple(name for name in ground.sensors.names if name in there)
+    values = _side_by_side(rounds, names)
     noises = [one.noise or 0.0 for one in rounds]
     rng = generator(seed_of(values) if seed is None else seed)
     if watch is not None:
         watch(f"looking for a path through {len(rounds)} rounds")
-    operator = part_of_site(ground, rounds[0].names)
-    faulty = faulty_sensors(operator, values, sigma=noises, max_mass=max_mass)
+    operator = part_of_site(ground, names)
+    faulty, missing = _faulty(operator, values, noises, rounds, max_mass)
     if faulty and leave_out_faulty:
         rows = rows_without(operator, faulty)
         operator, values = part_of(operator, rows), values[:, rows]
@@ -106,9 +119,14 @@ def track_sources(
         statement,
         faulty,
         leave_out_faulty,
-        (*(f"{one.message} {done}" for one in faulty), *uneven([one.time for one in rounds])),
+        (
+            *missing,
+            *(f"{one.message} {done}" for one in faulty),
+            *uneven([one.time for one in rounds]),
+        ),
         any(one.rehearsal for one in rounds),
         found,
+        ground.cells,
     )
 
 
@@ -125,6 +143,36 @@ def _round(found: Track, read: MergedReadings, number: int) -> TrackedRound:
     )
 
 
+def _side_by_side(rounds: list[MergedReadings], names: tuple[str, ...]) -> FloatArray:
+    """A row for each round and a column for each sensor; not a number where it did not read."""
+    place = {name: number for number, name in enumerate(names)}
+    values = np.full((len(rounds), len(names)), np.nan)
+    for row, one in zip(values, rounds, strict=True):
+        row[[place[name] for name in one.names]] = one.values
+    return values
+
+
+def _faulty(
+    operator: Operator,
+    values: FloatArray,
+    noises: list[float],
+    rounds: list[MergedReadings],
+    max_mass: float,
+) -> tuple[tuple[FaultySensor, ...], tuple[str, ...]]:
+    """Sensors that the others contradict, in rounds that have all of them; and what is to be said of gaps."""
+    whole = np.flatnonzero(~np.isnan(values).any(axis=1))
+    missing: tuple[str, ...] = ()
+    if whole.size < len(values):
+        missing = (gaps_of([one.names for one in rounds], operator.sensors.names),)
+    if whole.size < 2:
+        return (), (
+            *missing,
+            "no two rounds have all sensors, so that broken ones were not looked for",
+        )
+    told = [noises[number] for number in whole.tolist()]
+    return faulty_sensors(operator, values[whole], sigma=told, max_mass=max_mass), missing
+
+
 def rounds_in_order(read: list[Readings]) -> list[MergedReadings]:
     """One round for each time, in the order of the times: as dates, as numbers, or as they come.
 
@@ -139,9 +187,7 @@ def rounds_in_order(read: list[Readings]) -> list[MergedReadings]:
     else:
         if "" in times:
             raise InvalidInput("some readings have a time and some have none; nothing was followed")
-        rounds = [merge(read, time=time) for time in in_order(times)]
-    if any(one.names != rounds[0].names for one in rounds):
-        raise InvalidInput("other sensors were read at other times; nothing was followed")
+        rounds = merge_each(read)
     if len(rounds) < 2:
         raise InvalidInput(
             "one round is no track: give readings of several times; `sense recover` is for one"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,9 +12,12 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.tracking.average import combine
 
+LOUDEST = 2**0.5
+"""How many times the least noise a mean over rounds with gaps may have: that of half of the rounds."""
 NO_PROMISE = "nothing was promised by sfumato for these readings"
 
 
@@ -34,6 +37,7 @@ class MergedReadings:
         noises: The noise of each round.
         min_noise: The smallest noise of any device, of `values`; None if unknown.
         averaged: Whether several times were averaged.
+        remarks: What must be known of them: readings that are missing.
     """
 
     site: Site
@@ -47,6 +51,7 @@ class MergedReadings:
     noises: tuple[float, ...]
     min_noise: float | None = None
     averaged: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) -> MergedReadings:
@@ -61,42 +66,126 @@ def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) ->
         One reading of every sensor, and the noise it has.
 
     Raises:
-        InvalidInput: If sites differ, a receipt or a sensor comes twice, or sensors change over time.
+        InvalidInput: If sites differ, or a receipt or a sensor comes twice.
         InvalidParameter: If there is no such time, or there are several and nobody chose.
     """
-    ground = read[0].site
-    if any(other.site.to_json() != ground.to_json() for other in read[1:]):
-        raise InvalidInput("the files are of different sites; nothing was recovered")
+    ground = _one_site(read)
     moments = _chosen(_by_time(read), time, average=average)
-    values, noises, smallest = [], [], []
-    names: tuple[str, ...] = ()
-    for snapshots in moments.values():
-        at = _side_by_side(snapshots)
-        here = tuple(name for name in ground.sensors.names if name in at)
-        if names and here != names:
-            raise InvalidInput("other sensors were read at other times; choose one with `time`")
-        names = here
-        values.append([at[name][0] for name in names])
-        noises.append(max(at[name][1] for name in names))
-        smallest.append(min(at[name][1] for name in names))
+    return _averaged(ground, moments)
+
+
+def merge_each(read: Sequence[Readings], *, time: str = "") -> list[MergedReadings]:
+    """Snapshots of each time by several devices side by side, in the order of the times.
+
+    Args:
+        read: Readings of devices of one site.
+        time: Which times, one or a range "A..B"; "" for all.
+
+    Returns:
+        One value for each time; sensors may differ, where some did not read.
+
+    Raises:
+        InvalidInput: If sites differ, or a receipt or a sensor comes twice.
+        InvalidParameter: If there is no such time.
+    """
+    ground, moments = _one_site(read), _by_time(read)
+    return [_averaged(ground, {when: moments[when]}) for when in times_of(moments, time)]
+
+
+def _one_site(read: Sequence[Readings]) -> Site:
+    ground = read[0].site
+    told = ground.to_json() if len(read) > 1 else None
+    if any(other.site is not ground and other.site.to_json() != told for other in read[1:]):
+        raise InvalidInput("the files are of different sites; nothing was recovered")
+    return ground
+
+
+def _averaged(ground: Site, moments: dict[str, list[Snapshot]]) -> MergedReadings:
+    """All moments as one, each sensor by what there is of it."""
+    rounds = [_side_by_side(snapshots) for snapshots in moments.values()]
+    names = tuple(name for name in ground.sensors.names if any(name in at for at in rounds))
+    promises = dict.fromkeys(str(s.guarantee) for group in moments.values() for s in group)
+    several = len(moments) > 1
+    told: dict[str, Any] = {
+        "statement": (f"{len(moments)} readings, each " if several else "")
+        + "; or ".join(promises),
+        "rehearsal": any(s.release.rehearsal for group in moments.values() for s in group),
+        "time": "" if several else next(iter(moments)),
+        "averaged": several,
+    }
+    if any(len(at) < len(names) for at in rounds):
+        return _with_gaps(ground, names, rounds, told)
+    values = np.array([[at[name][0] for name in names] for at in rounds])
+    noises = [max(at[name][1] for name in names) for at in rounds]
+    smallest = [min(at[name][1] for name in names) for at in rounds]
     mean, noise = combine(values, noises)
     # Of a sensor with the least noise, by the weights that the most of it has.
     weights = np.square(noise) / np.square(noises)
-    promises = dict.fromkeys(str(s.guarantee) for group in moments.values() for s in group)
-    several = len(moments) > 1
+    least = float(np.linalg.norm(weights * smallest))
     return MergedReadings(
         ground,
         names,
         mean,
         noise=noise,
-        statement=(f"{len(moments)} readings, each " if several else "") + "; or ".join(promises),
-        rehearsal=any(s.release.rehearsal for group in moments.values() for s in group),
-        time="" if several else next(iter(moments)),
-        rounds=np.array(values),
+        rounds=values,
         noises=tuple(noises),
-        min_noise=float(np.linalg.norm(weights * smallest)),
-        averaged=several,
+        min_noise=least,
+        **told,
     )
+
+
+def _with_gaps(
+    ground: Site,
+    names: tuple[str, ...],
+    rounds: list[dict[str, tuple[float, float]]],
+    told: dict[str, Any],
+) -> MergedReadings:
+    """The mean of each sensor over the rounds that have it, by the weights 1 / sigma**2 of its noise.
+
+    Sensors then differ in their noise. It is told as the largest, which nothing exceeds; so that one
+    with a single reading does not speak for all, those whose noise is above `LOUDEST` times the least are
+    left out: they were read in less than half of the rounds.
+    """
+    each = {name: [at[name] for at in rounds if name in at] for name in names}
+    weights = {name: sum(sigma**-2 for _, sigma in pairs) for name, pairs in each.items()}
+    sigmas = {name: weight**-0.5 for name, weight in weights.items()}
+    least = min(sigmas.values())
+    kept = tuple(name for name in names if sigmas[name] <= LOUDEST * least)
+    mean = np.array(
+        [sum(value * sigma**-2 for value, sigma in each[name]) / weights[name] for name in kept]
+    )
+    noise = max(sigmas[name] for name in kept)
+    return MergedReadings(
+        ground,
+        kept,
+        mean,
+        noise=noise,
+        rounds=mean[np.newaxis],
+        noises=(noise,),
+        min_noise=least,
+        remarks=(gaps_of(rounds, names), *_left_out(names, kept, len(rounds))),
+        **told,
+    )
+
+
+def gaps_of(rounds: Sequence[Collection[str]], names: Sequence[str]) -> str:
+    """How many readings are missing, of how many, and of whom most."""
+    missing = {name: sum(name not in at for at in rounds) for name in names}
+    total = sum(missing.values())
+    worst = max(missing, key=lambda name: missing[name])
+    return (
+        f"{total} of {len(rounds) * len(names)} readings are missing, {missing[worst]} of them of sensor "
+        f"{worst!r}: used what is there"
+    )
+
+
+def _left_out(names: tuple[str, ...], kept: tuple[str, ...], rounds: int) -> list[str]:
+    gone = [name for name in names if name not in kept]
+    if not gone:
+        return []
+    listed = ", ".join(map(repr, gone[:5])) + (", ..." if len(gone) > 5 else "")
+    whom = "sensor" if len(gone) == 1 else "sensors"
+    return [f"{whom} {listed} read in less than half of {rounds} rounds: left out of the average"]
 
 
 def _by_time(read: Sequence[Readings]) -> dict[str, list[Snapshot]]:
@@ -117,21 +206,28 @@ def _chosen(
     moments: dict[str, list[Snapshot]], time: str, *, average: bool
 ) -> dict[str, list[Snapshot]]:
     """The time that was asked for, or all of them in their order."""
-    if time:
-        if time not in moments:
-            there = ", ".join(when or "one without a time" for when in list(moments)[:5])
-            more = ", ..." if len(moments) > 5 else ""
-            raise InvalidParameter(
-                f"there is no reading at {time!r}, only {there}{more}; nothing was recovered"
-            )
-        moments = {time: moments[time]}
-    times = in_order(moments)
-    if len(moments) > 1 and not average:
+    times = times_of(moments, time)
+    if len(times) > 1 and not average:
         raise InvalidParameter(
-            f"there are {len(moments)} times, from {times[0]} on: choose one with `time`, or `average` them; "
-            "nothing was recovered"
+            f"there are {len(times)} times, from {times[0]} on: choose one with `time`, or `average` them, or "
+            "recover each of them with `recover_rounds`; nothing was recovered"
         )
     return {when: moments[when] for when in times}
+
+
+def times_of(moments: Iterable[str], asked: str) -> list[str]:
+    """The times that are asked for, all of them if none is, in their order."""
+    given = list(moments)
+    if not asked:
+        return in_order(given)
+    found = matching_times(given, asked)
+    if not found:
+        there = ", ".join(when or "one without a time" for when in given[:5])
+        more = ", ..." if len(given) > 5 else ""
+        raise InvalidParameter(
+            f"there is no reading at {asked!r}, only {there}{more}; nothing was recovered"
+        )
+    return in_order(found)
 
 
 def _side_by_side(snapshots: Iterable[Snapshot]) -> dict[str, tuple[float, float]]:

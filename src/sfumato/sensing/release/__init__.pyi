@@ -1,6 +1,7 @@
 from .keys import (
     Device,
     MasterKey,
+    is_locked,
     new_master_key,
     read_master_key,
     write_device_key,
@@ -40,6 +41,7 @@ __all__ = [
     "Unsealed",
     "best_guess",
     "cost_after",
+    "is_locked",
     "new_master_key",
     "plan",
     "plan_noise",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,14 +14,28 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import double_above
-from sfumato.sensing.model.site import Site
+from sfumato.sensing.model.site import LARGEST_STEP, Site
+from sfumato.sensing.release.noise_plan import LARGEST_READING
 
 
-def named_numbers(
-    values: Mapping[str, float] | npt.ArrayLike, site: Site
-) -> tuple[tuple[str, ...], FloatArray]:
-    """The sensors that read and what they read; what is no reading is refused, and not quoted."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactReadings:
+    """What some sensors read, and the public level that is to be taken off each."""
+
+    names: tuple[str, ...]
+    numbers: FloatArray
+    level: tuple[Fraction, ...]
+
+
+def named_numbers(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> ExactReadings:
+    """The sensors that read and what they read; what is no reading is refused, and not quoted.
+
+    Under the name of the site's running baseline, if it has one, is the public reference.
+    """
     names = site.sensors.names
+    level, reference = site.level, None
+    if level is not None and level.running:
+        values, reference = _without_reference(values, level.running)
     if isinstance(values, Mapping):
         known = set(names)
         # Not quoted: where a mapping is the wrong way round, a name is a reading.
@@ -41,7 +57,12 @@ def named_numbers(
         numbers = None
     if numbers is None:
         raise InvalidParameter("readings must be numbers, got something else; nothing was charged")
-    _check_types({array.dtype, *(part.dtype for part in parts)}, site)
+    off = (Fraction(0),) * len(names) if level is None else tuple(level.of(names, reference))
+    _check_types(
+        {array.dtype, *(part.dtype for part in parts)},
+        site,
+        max(map(abs, off), default=Fraction(0)),
+    )
     if numbers.shape != (len(names),) or not names:
         raise InvalidParameter(
             f"there must be one reading for each of {len(site.sensors)} sensors, got shape {numbers.shape}; "
@@ -53,11 +74,33 @@ def named_numbers(
         raise InvalidParameter(
             f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
         )
-    return names, numbers
+    return ExactReadings(names, numbers, off)
 
 
-def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
-    """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles."""
+def _without_reference(
+    values: Mapping[str, float] | npt.ArrayLike, name: str
+) -> tuple[Mapping[str, float], float]:
+    """Readings of sensors, and that of the public reference beside them."""
+    if not isinstance(values, Mapping) or name not in values:
+        raise InvalidParameter(
+            f"the site takes off the public baseline {name!r}, which these readings lack; nothing was charged"
+        )
+    try:
+        found = float(values[name])
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not abs(found) <= LARGEST_STEP:
+        raise InvalidParameter(
+            f"the public baseline {name!r} must be a number within 1e100; nothing was charged"
+        )
+    return {other: value for other, value in values.items() if other != name}, found
+
+
+def _check_types(types: set[np.dtype[Any]], site: Site, off: Fraction) -> None:
+    """Refuse numbers of a short type whose rounding the site's step does not cover; `plan` covers doubles.
+
+    Readings are rounded where they are, up to `off` further from 0 than what is left of them.
+    """
     for short in (np.float16, np.float32):
         if np.dtype(short) not in types:
             continue
@@ -65,7 +108,7 @@ def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
             apart = (
                 np.inf
                 if site.largest is None
-                else np.spacing(short(float(double_above(site.largest))))
+                else np.spacing(short(float(double_above(site.largest + off))))
             )
         if not np.isfinite(apart) or Fraction(float(apart)) > site.step:
             said = (
@@ -78,15 +121,49 @@ def _check_types(types: set[np.dtype[Any]], site: Site) -> None:
             )
 
 
-def in_sources(numbers: FloatArray, site: Site) -> FloatArray:
+def check_level(read: ExactReadings, site: Site, exponent: int) -> None:
+    """Refuse a level so far from 0 that doubles next to it are coarser than the lattice; it is public.
+
+    A reading is a double within 2**-53 of itself. With the level and what is left of the reading each within
+    half of LARGEST_READING units, the reading is within all of it and off by 2**-6 units, what is left by
+    2**-7 more, its quotient by another: 2**-5, two of them `SLIP`, as without a level.
+    """
+    most = max(map(abs, read.level), default=Fraction(0)) / (site.per_source or 1)
+    if most > LARGEST_READING // 2 * Fraction(2) ** exponent:
+        raise InvalidParameter(
+            "the level taken off readings is too large for the noise beside it: doubles there are coarser; "
+            "nothing was charged"
+        )
+
+
+def in_sources(
+    numbers: FloatArray, site: Site, *, level: Sequence[Fraction] = (), exponent: int = 0
+) -> FloatArray:
     """Readings in the unit of the operator, cut where the site's range ends: both move no two further apart.
 
-    Divided by a double above per_source, so that the change is never more than planned; a quotient
-    is rounded as a reading is, and both fit into `plan.SLIP`.
+    The level is taken off exactly, and rounded once. Divided by a double above per_source, so that
+    the change is never more than planned; a quotient is rounded as a reading is, and all fit into
+    `plan.SLIP` (`check_level`).
     """
+    shifted = any(level)
+    if shifted:
+        left = [Fraction(one) - off for one, off in zip(numbers.tolist(), level, strict=True)]
+        numbers = np.array([_double(one) for one in left])
     if site.largest is not None:
         end = float(site.largest)
         numbers = np.clip(numbers, -end, end)
     # Too large for a double is cut like any other that is too large.
     with np.errstate(over="ignore"):
-        return np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))
+        sources = np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))
+    if not shifted:
+        return sources
+    half = math.ldexp(LARGEST_READING // 2, exponent)
+    return np.asarray(np.clip(sources, -half, half))
+
+
+def _double(exactly: Fraction) -> float:
+    """The double nearest to a fraction; what is too large for one is infinite, and cut later."""
+    try:
+        return float(exactly)
+    except OverflowError:
+        return math.copysign(math.inf, exactly)

@@ -25,6 +25,7 @@ from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Ungua
 from sfumato.files import read_json, remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.noise import KEY_BYTES
+from sfumato.sensing.release.passphrase import LOCKED_FORMAT, locked_key, unlocked_key
 
 MASTER_FORMAT = "sfumato-master-key/1"
 DEVICE_FORMAT = "sfumato-device-key/1"
@@ -70,34 +71,61 @@ def new_master_key() -> MasterKey:
     return MasterKey(secrets.token_bytes(KEY_BYTES))
 
 
-def write_master_key(path: str | Path, master: MasterKey) -> None:
+def write_master_key(path: str | Path, master: MasterKey, *, passphrase: str | None = None) -> None:
     """Keep a master key in a new file that only its owner may read.
 
     Args:
         path: The new file.
         master: The key.
+        passphrase: Without it the file is of no use to anybody; None for a file that holds the key itself.
 
     Raises:
         InvalidInput: The file exists already, or cannot be written; no key was made.
+        InvalidParameter: The passphrase is empty.
     """
-    _write_new(Path(path), {"format": MASTER_FORMAT, "id": master.id, "key": master.key.hex()})
+    held: dict[str, Any] = {"format": MASTER_FORMAT, "id": master.id, "key": master.key.hex()}
+    if passphrase is not None:
+        held = locked_key(master.key, master.id, passphrase)
+    _write_new(Path(path), held)
 
 
-def read_master_key(path: str | Path) -> MasterKey:
+def is_locked(path: str | Path) -> bool:
+    """Whether the file of a master key asks for a passphrase.
+
+    Args:
+        path: The file.
+
+    Returns:
+        True if it does.
+
+    Raises:
+        InvalidInput: The file cannot be read.
+    """
+    data = read_json(path, "a master key")
+    return isinstance(data, dict) and data.get("format") == LOCKED_FORMAT
+
+
+def read_master_key(path: str | Path, *, passphrase: str | None = None) -> MasterKey:
     """A master key from its file.
 
     Args:
         path: The file that `write_master_key` wrote.
+        passphrase: That of a file which was locked with one.
 
     Returns:
         The key.
 
     Raises:
-        InvalidInput: The file cannot be read, or is not a whole master key; nothing was unsealed.
+        InvalidInput: The file cannot be read, is not a whole master key, or the passphrase is missing or
+            another; nothing was unsealed.
     """
-    data = _read(Path(path), MASTER_FORMAT, "a master key")
+    locked = is_locked(path)
+    data = _read(Path(path), LOCKED_FORMAT if locked else MASTER_FORMAT, "a master key")
     try:
-        master = MasterKey(bytes.fromhex(data["key"]))
+        key = unlocked_key(data, passphrase, path) if locked else bytes.fromhex(data["key"])
+        master = MasterKey(key)
+    except InvalidInput:
+        raise
     except (KeyError, TypeError, ValueError):
         raise InvalidInput(f"{path} is not a whole master key; nothing was unsealed") from None
     if master.id != data.get("id"):
@@ -123,6 +151,15 @@ def write_device_key(path: str | Path, master: MasterKey, name: str) -> None:
         InvalidParameter: The name is empty or not printable.
     """
     _write_new(Path(path), _device_json(master.id, name, 0, master.device(name)))
+
+
+def device_step(path: str | Path) -> tuple[str, int]:
+    """The name of a device and the step that it will take next, from its key file, which stays as it is."""
+    data = _read(Path(path), DEVICE_FORMAT, "a device key")
+    try:
+        return str(data["device"]), int(data["step"])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidInput(f"{path} is not a whole device key; nothing was done") from None
 
 
 class Device:

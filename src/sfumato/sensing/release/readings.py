@@ -21,7 +21,7 @@ from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Releas
 from sfumato.privacy.ledger import release_from_json
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.release.exact import in_sources, named_numbers
+from sfumato.sensing.release.exact import ExactReadings, check_level, in_sources, named_numbers
 from sfumato.sensing.release.keys import Device, MasterKey
 from sfumato.sensing.release.noise_plan import (
     LARGEST_READING,
@@ -216,7 +216,8 @@ def release_snapshot(
     the whole set. Which sensors send must not depend on what they read.
 
     Args:
-        values: The readings of all sensors in their order, or of some by name, in the unit that the site says.
+        values: The readings of all sensors in their order, or of some by name, in the unit that the site says;
+            with those of its running baseline, if it has one, under that name.
         site: The site.
         noise_plan: The noise, planned for this site.
         ledger: The ledger that pays, before any noise is drawn.
@@ -236,12 +237,16 @@ def release_snapshot(
         BudgetExceeded: The ledger has less left; nothing was charged.
         InvalidParameter: The plan is for another site, or a reading is no finite number; nothing was charged.
     """
-    names, numbers = check_snapshot(values, site, noise_plan, time=time)
+    read = check_snapshot(values, site, noise_plan, time=time)
+    names = read.names
     bound = noise_plan.bound(len(names), window=window)
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
     source = REHEARSAL if public else site.name
     guarded = guard(
-        quantise(in_sources(numbers, site), exponent), bound, source=source, exponent=exponent
+        quantise(in_sources(read.numbers, site, level=read.level, exponent=exponent), exponent),
+        bound,
+        source=source,
+        exponent=exponent,
     )
     about = note or f"{len(names)} readings"
     stream = None if device is None else SealedNoise(device.noise)
@@ -276,7 +281,7 @@ def _beside(made: Snapshot) -> dict[str, Any]:
 
 def check_snapshot(
     values: Mapping[str, float] | npt.ArrayLike, site: Site, noise_plan: NoisePlan, *, time: str
-) -> tuple[tuple[str, ...], FloatArray]:
+) -> ExactReadings:
     """The sensors and what they read; all that `release_snapshot` refuses of readings, nothing is charged."""
     if site.per_source is None:
         raise InvalidParameter(
@@ -289,7 +294,9 @@ def check_snapshot(
         raise InvalidParameter(
             "a time must be text that is printable on one line; nothing was charged"
         )
-    return named_numbers(values, site)
+    read = named_numbers(values, site)
+    check_level(read, site, noise_plan.exponent)
+    return read
 
 
 def quantise(values: FloatArray, exponent: int) -> IntArray:

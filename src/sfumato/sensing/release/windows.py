@@ -61,6 +61,14 @@ def describe_window(start: datetime, length: timedelta) -> str:
     return f"within {_span(length)} from {start.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
 
 
+def window_start(file: Path) -> datetime | None:
+    """When the window of a ledger began, from its name; None for another file."""
+    try:
+        return datetime.strptime(file.name.partition("-")[0], "%Y%m%dT%H%MZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def _span(length: timedelta) -> str:
     minutes = _checked(length) // timedelta(minutes=1)
     return next(

@@ -1,4 +1,6 @@
+from .calibration import calibration_lines
 from .figure import draw_recovery, draw_track, draw_whisper
+from .keys import key_lines
 from .placement import placement_picture, placement_table, placement_text
 from .plan import plan_text
 from .plan_curves import page_sections, picture, spectrum
@@ -11,14 +13,19 @@ from .release import (
     site_remarks,
     unsealed,
 )
+from .rounds import rounds_lines, rounds_text
+from .rounds_page import draw_rounds
 from .track import track_lines, track_text
 from .whisper import whisper_text
 from .words import percent
 
 __all__ = [
+    "calibration_lines",
     "draw_recovery",
+    "draw_rounds",
     "draw_track",
     "draw_whisper",
+    "key_lines",
     "ledger_remark",
     "page_sections",
     "percent",
@@ -31,6 +38,8 @@ __all__ = [
     "recovery_lines",
     "recovery_text",
     "release_remark",
+    "rounds_lines",
+    "rounds_text",
     "simulation_remark",
     "site_remarks",
     "spectrum",

@@ -12,12 +12,15 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.figures import (
+    Floor,
     draw_graph_recovery,
+    draw_graph_track,
     draw_line_recovery,
     draw_line_track,
     draw_plane_recovery,
     draw_plane_track,
 )
+from sfumato.files import NO_PLAN, FloorPlan
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
@@ -45,6 +48,7 @@ def draw_recovery(
     sources: FloatArray | None = None,
     layout: str | Path | Mapping[str, tuple[float, float]] | None = None,
     labels: npt.ArrayLike | None = None,
+    plan: FloorPlan = NO_PLAN,
 ) -> bytes:
     """Draw a recovery: the answer in front, R behind, and the readings they explain.
 
@@ -55,20 +59,25 @@ def draw_recovery(
         sources: True masses of a simulation, one for each cell.
         layout: On a graph: where to draw the nodes, a table of node, x, y, or a mapping.
         labels: On a graph: the community of each node; without them as many as the result has.
+        plan: In a plane: a floor plan under it, from `read_floor_plan`.
 
     Returns:
         A PNG picture.
+
+    Raises:
+        InvalidParameter: If there is a floor plan and the sources are not in a plane.
     """
     found, answer = result.certificate, result.answer
     unfitted = result.diagnostics.field is not None and answer is None
     seen = found if result.fitted is None or unfitted else result.fitted
     space = seen.operator.space
+    floor = floor_of(plan, space)
     beside = None if only_r(result) else answer
     banner = BANNERS[result.verdict.kind]
     common: dict[str, Any] = {
         "sources": sources,
         "readings": seen.readings,
-        "caption": _caption(result),
+        "caption": "\n".join(filter(None, (_caption(result), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
@@ -95,7 +104,7 @@ def draw_recovery(
             space,
             found.estimate,
             labels=_labels(result, space) if labels is None else labels,
-            positions=_positions(layout, tuple(map(result.site.cell, range(space.size)))),
+            positions=node_positions(layout, tuple(map(result.site.cell, range(space.size)))),
             names=None if result.site.cells is None else result.site.cells,
             **common,
         )
@@ -105,8 +114,19 @@ def draw_recovery(
         space,
         found.estimate,
         suspects=[i for i, name in enumerate(names) if name in suspected],
+        floor=floor,
         **common,
     )
+
+
+def floor_of(plan: FloorPlan, space: Line | Grid | Graph | Points) -> Floor:
+    """A floor plan as pictures take it; refused where places are not in a plane."""
+    if plan.files and isinstance(space, Line | Graph):
+        raise InvalidParameter(
+            "a floor plan lies under pictures of a plane, and under the page of rounds of a line; "
+            "nothing was drawn"
+        )
+    return Floor(plan.pixels, plan.bounds, plan.lines)
 
 
 def _labels(result: RecoveryResult, graph: Graph) -> IntArray | None:
@@ -114,9 +134,10 @@ def _labels(result: RecoveryResult, graph: Graph) -> IntArray | None:
     return None if best is None else communities(graph, count=len(best.shares))
 
 
-def _positions(
+def node_positions(
     layout: str | Path | Mapping[str, tuple[float, float]] | None, names: tuple[str, ...]
 ) -> FloatArray | None:
+    """Where nodes are drawn, from a table or a mapping; None where nobody says."""
     if layout is None:
         return None
     if isinstance(layout, str | Path):
@@ -141,47 +162,78 @@ def _caption(result: RecoveryResult) -> str:
 
 
 def is_drawable(space: Line | Grid | Graph | Points) -> bool:
-    """Whether a track has a picture: on a line or in a plane."""
-    if isinstance(space, Graph):
-        return False
+    """Whether a track has a picture: on a line, in a plane, on a graph, not in more coordinates."""
     return not isinstance(space, Points) or space.positions.shape[1] == 2
 
 
-def draw_track(result: TrackResult) -> bytes:
-    """Draw a track on a line or in a plane.
+def draw_track(
+    result: TrackResult,
+    *,
+    plan: FloorPlan = NO_PLAN,
+    layout: str | Path | Mapping[str, tuple[float, float]] | None = None,
+) -> bytes:
+    """Draw a track on a line, in a plane or on a graph.
 
     Args:
         result: A track as `track_sources` returns it, not one that was read from a file.
+        plan: In a plane: a floor plan under it, from `read_floor_plan`.
+        layout: On a graph: where to draw the nodes, a table of node, x, y, or a mapping.
 
     Returns:
         A PNG picture.
 
     Raises:
-        InvalidParameter: If sources are on a graph, or the track was read from a file.
+        InvalidParameter: If the track was read from a file, places have more than two coordinates, or
+            there is a floor plan and sources are not in a plane.
     """
     found = result.track
     if found is None:
         raise InvalidParameter("a saved track has no posterior to draw; nothing was drawn")
-    space = found.operator.space
+    space, sensors = found.operator.space, found.operator.sensors
+    floor = floor_of(plan, space)
     if not is_drawable(space):
         raise InvalidParameter(
-            "a track is drawn on a line or in a plane; on a graph it is a table; nothing was drawn"
+            "a track is drawn on a line, in a plane or on a graph; nothing was drawn"
         )
-    places = np.array([found.estimate(number).places for number in range(len(result.rounds))])
     unmixed = "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit"
     common: dict[str, Any] = {
         "caption": f"{result.site}: {result.statement}"
         + ("" if result.mixed else unmixed)
-        + "".join(f"\n{remark}" for remark in result.remarks),
+        + "".join(f"\n{remark}" for remark in (*result.remarks, *filter(None, [plan.sentence]))),
         "rehearsal": result.rehearsal,
+        "times": [one.time for one in result.rounds],
     }
+    if isinstance(space, Graph):
+        names = result.cells or tuple(map(str, range(space.size)))
+        return draw_graph_track(
+            space,
+            found.cells,
+            found.chances,
+            positions=node_positions(layout, names),
+            names=names,
+            sensors=sensors.positions[:, 0],
+            **common,
+        )
+    places = np.array([found.estimate(number).places for number in range(len(result.rounds))])
+    common["sensor_names"] = sensors.names
     if isinstance(space, Line):
-        times = [one.time for one in result.rounds]
         limits = (float(space.positions[0]), float(space.positions[-1]))
-        return draw_line_track(places[:, :, 0], found.radii, times=times, limits=limits, **common)
+        return draw_line_track(
+            places[:, :, 0],
+            found.radii,
+            limits=limits,
+            sensors=sensors.positions[:, 0],
+            **common,
+        )
     norm: Literal["l1", "euclidean"] = "l1" if space.metric.endswith("l1") else "euclidean"
     return draw_plane_track(
-        places, found.radii, sensors=found.operator.sensors.positions, norm=norm, **common
+        places,
+        found.radii,
+        sensors=sensors.positions,
+        space=space,
+        norm=norm,
+        floor=floor,
+        **common,
     )
 
 
@@ -218,7 +270,7 @@ def draw_whisper(
         readings=told.answers[asked],
         sensors=asked,
         sources=truth,
-        positions=_positions(layout, told.names),
+        positions=node_positions(layout, told.names),
         names=told.names,
         held=(chosen, f"one of these {chosen.size}, {percent(result.share)}"),
         titles=("what nodes said, through noise", "where it began"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sfumato.sensing.render.words import many
 
 if TYPE_CHECKING:
+    from sfumato.sensing.model.site import Site
     from sfumato.sensing.release.readings import Snapshot
     from sfumato.sensing.results.release import (
         LedgerResult,
@@ -34,11 +38,60 @@ def site_remarks(result: SiteResult) -> list[str]:
     where = f" at {words}" if words else ""
     cells = site.operator.space.size
     lines = [f"a site of {len(site.sensors)} sensors and {cells} cells{where}{file}"]
+    if site.origin is not None:
+        north, east = site.origin
+        lines.append(
+            f"places are metres east and north of {north:g}, {east:g} (latitude, longitude)"
+        )
+    lines += _level_remarks(site)
+    lines += _time_remarks(site)
     if not site.unit:
         lines.append(
             "it can be planned with, not released from: that takes `unit` and `per_source`"
         )
     return lines
+
+
+def _level_remarks(site: Site) -> list[str]:
+    """What is taken off readings, and what a source adds, as a person at a sensor would see it."""
+    lines = []
+    if site.level is not None:
+        ambient = f"{float(site.level.ambient):g} {site.unit}"
+        own = (
+            f", offsets of {many(len(site.level.offsets), 'sensor')}" if site.level.offsets else ""
+        )
+        runs = f", and what {site.level.running!r} reads" if site.level.running else ""
+        lines.append(f"taken off readings, public: {ambient}{own}{runs}")
+    width = site.operator.kernel_width
+    if site.per_source is not None and width is not None:
+        axes = site.sensors.positions.shape[1]
+        near = float(site.per_source) * (2 * math.pi * width**2) ** (-axes / 2)
+        lines.append(f"a source of mass 1 adds {near:.3g} {site.unit} to a sensor where it stands")
+    return lines
+
+
+def _time_remarks(site: Site) -> list[str]:
+    """A question, where heat spreads over the whole site, or not to the next sensor."""
+    width, places = site.operator.kernel_width, site.sensors.positions
+    if site.box is None or width is None or len(places) < 2 or len(site.box[0]) != places.shape[1]:
+        return []
+    low, high = site.box
+    size = max(b - a for a, b in zip(low, high, strict=True))
+    apart = np.sqrt(np.square(places[:, np.newaxis] - places).sum(axis=2))
+    np.fill_diagonal(apart, np.inf)
+    near = float(np.median(apart.min(axis=1)))
+    time = site.operator.time
+    if width > size:
+        return [
+            f"is `diffusion_time` {time:g} right? Heat spreads {width:.3g} wide, over all of a site {size:.3g} "
+            "wide: sensors would read alike wherever sources are"
+        ]
+    if width < near / 4:
+        return [
+            f"is `diffusion_time` {time:g} right? Heat spreads {width:.2g} wide, and sensors are {near:.3g} "
+            "apart: most sources would reach none"
+        ]
+    return []
 
 
 def ledger_remark(result: LedgerResult) -> str:

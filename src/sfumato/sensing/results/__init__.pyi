@@ -1,9 +1,12 @@
+from .calibration import CalibrationResult
 from .check import CheckResult
 from .diagnostics import CommunityReport, FieldReport, MisfitReport, RecoveryDiagnostics
+from .keys import KeyListing, KeyResult
+from .mass_by_place import ToldPlace, told_places
 from .plan import PlacementResult, SensorPlan, SharedCost
+from .recovered_rounds import RecoveredRound, RecoveredRounds, read_recovered_rounds
 from .recovery import RecoveryResult, read_recovery
 from .release import (
-    KeyResult,
     LedgerResult,
     ReleasePrice,
     ReleaseResult,
@@ -16,13 +19,17 @@ from .verdict import Verdict
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 
 __all__ = [
+    "CalibrationResult",
     "CheckResult",
     "CommunityReport",
     "FieldReport",
+    "KeyListing",
     "KeyResult",
     "LedgerResult",
     "MisfitReport",
     "PlacementResult",
+    "RecoveredRound",
+    "RecoveredRounds",
     "RecoveryDiagnostics",
     "RecoveryResult",
     "ReleasePrice",
@@ -31,6 +38,7 @@ __all__ = [
     "SharedCost",
     "SimulationResult",
     "SiteResult",
+    "ToldPlace",
     "TrackResult",
     "TrackedRound",
     "TrackedSource",
@@ -39,6 +47,8 @@ __all__ = [
     "WhisperCommunity",
     "WhisperResult",
     "WhisperStart",
+    "read_recovered_rounds",
     "read_recovery",
     "read_track",
+    "told_places",
 ]

@@ -162,14 +162,16 @@ class RecoveryResult:
         return {name: value for name, value in data.items() if name not in ("dual", "readings")}
 
     @staticmethod
-    def from_json(data: Any) -> RecoveryResult:
-        """The result that a JSON object states; nothing is recomputed or believed.
+    def from_json(data: Any, site: Site | None = None) -> RecoveryResult:
+        """The result that a JSON object states, of its own site or of one that many share.
+
+        Nothing is recomputed or believed.
 
         Raises:
             InvalidInput: If it is no whole result of a recovery.
         """
         try:
-            return _result(data)
+            return _result(data, site)
         except KeyError as problem:
             raise InvalidInput(f"not a whole recovery: it has no {problem}") from None
         except (SfumatoError, AttributeError, TypeError, ValueError) as problem:
@@ -209,10 +211,10 @@ class RecoveryResult:
         return page_of(str(self), draw_recovery(self))
 
 
-def _result(data: Any) -> RecoveryResult:
+def _result(data: Any, site: Site | None) -> RecoveryResult:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
-    site = Site.from_json(data["site"])
+    site = Site.from_json(data["site"]) if site is None else site
     names = tuple(map(str, data["readings"]))
     answer = data.get("answer")
     certificate = _certificate(data, site, names)

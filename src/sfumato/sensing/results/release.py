@@ -84,7 +84,8 @@ class SimulationResult:
         """The simulation that was saved in the files named, or that is stated itself."""
         import numpy as np
 
-        from sfumato.sensing.tables import read_snapshots, read_sources
+        from sfumato.sensing.reading_tables import read_snapshots
+        from sfumato.sensing.tables import read_sources
 
         if isinstance(data["site"], dict):
             made, read = Site.from_json(data["site"]), np.array(data["readings"], dtype=np.float64)
@@ -228,22 +229,3 @@ class UnsealedResult:
         file = Path(data["written"])
         rows = tuple((row["time"], row["sensor"], float(row["value"])) for row in read_rows(file))
         return UnsealedResult(rows, file)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyResult:
-    """A key file that was made: of a master key, or of a device under it."""
-
-    file: Path
-    id: str
-    device: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The file, the public id of the master key, and the device."""
-        device = {"device": self.device} if self.device else {}
-        return {"key": str(self.file), **device, "id": self.id}
-
-    @staticmethod
-    def from_json(data: Any) -> KeyResult:
-        """The key file that a JSON object names."""
-        return KeyResult(Path(data["key"]), str(data["id"]), str(data.get("device", "")))

@@ -63,6 +63,7 @@ class TrackResult:
         remarks: What else must be known.
         rehearsal: Whether any readings came from a ledger for rehearsals.
         track: The posterior itself, for pictures; not saved.
+        cells: On a graph the names of its nodes, for pictures; not saved.
     """
 
     site: str
@@ -80,6 +81,7 @@ class TrackResult:
     remarks: tuple[str, ...] = ()
     rehearsal: bool = False
     track: Track | None = None
+    cells: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As `sense track` prints and saves it."""

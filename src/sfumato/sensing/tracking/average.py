@@ -39,12 +39,17 @@ def combine(rounds: npt.ArrayLike, sigmas: float | npt.ArrayLike) -> tuple[Float
 
 
 def checked_rounds(
-    rounds: npt.ArrayLike, sigma: float | npt.ArrayLike
+    rounds: npt.ArrayLike, sigma: float | npt.ArrayLike, *, gaps: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """One row of finite numbers for each round, and the deviation of its noise."""
+    """One row of finite numbers for each round, and the deviation of its noise.
+
+    With `gaps` entries may be no numbers, where a sensor did not read; some sensor did in each round.
+    """
     read = real_array("rounds", rounds)
     noise = real_array("sigma", sigma)
-    if read.ndim != 2 or 0 in read.shape or not np.isfinite(read).all():
+    missing = np.isnan(read) if gaps else np.zeros(read.shape, dtype=bool)
+    whole = read.ndim == 2 and 0 not in read.shape and not missing.all(axis=1).any()
+    if not whole or not np.isfinite(read[~missing]).all():
         raise InvalidParameter(
             f"rounds must be one or more rows of finite numbers, got shape {read.shape}; nothing was computed"
         )

@@ -25,7 +25,10 @@ FAR = 1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walks:
-    """What both ways of following share: columns of the operator, readings, noise, distances, speeds."""
+    """What both ways of following share: columns of the operator, readings, noise, distances, speeds.
+
+    The noise is that of each reading: rounds by sensors, infinite where there is none.
+    """
 
     columns: FloatArray
     read: FloatArray
@@ -53,7 +56,7 @@ def sampled(
     """One chain from a random start: logarithms of fits and steps, paths, masses and speeds."""
     steps, logs = scene.steps(), [np.log(step) for step in scene.steps()]
     t, n = len(scene.read), len(scene.apart)
-    rows, size = np.ascontiguousarray(scene.columns.T), (scene.columns**2).sum(axis=0)
+    rows, squares = np.ascontiguousarray(scene.columns.T), scene.columns**2
     path = rng.integers(n, size=(t, count))
     mass = scene.max_mass * rng.random(count)
     chosen = int(rng.integers(len(steps)))
@@ -62,12 +65,13 @@ def sampled(
     off = scene.read - sum(mass[source] * rows[path[:, source]] for source in range(count))
     for sweep in range(-draws, draws):
         # Burn-in cools the noise to what it is over its first half.
-        noise = (scene.noise * max(1.0, HOT ** (-1 - 2 * sweep / draws)))[:, np.newaxis]
+        noise = scene.noise * max(1.0, HOT ** (-1 - 2 * sweep / draws))
+        weights = noise**-2.0
+        size = weights @ squares
         for source in range(count):
             left = off + mass[source] * rows[path[:, source]]
-            fit = (
-                mass[source] * (left @ scene.columns) - 0.5 * mass[source] ** 2 * size
-            ) / noise**2
+            seen = (weights * left) @ scene.columns
+            fit = mass[source] * seen - 0.5 * mass[source] ** 2 * size
             path[:, source] = draw_path(fit, steps[chosen], rng.random(t))
             own = rows[path[:, source]]
             mass[source] = _cut(
@@ -154,7 +158,7 @@ def without_one(scene: Walks, paths: IntArray, masses: FloatArray) -> float:
     second one knows that of two sources at one place either may have all the mass.
     """
     rows = np.ascontiguousarray(scene.columns.T)
-    noise, top = scene.noise[:, np.newaxis], scene.max_mass
+    noise, top = scene.noise, scene.max_mass
     found = []
     for path, mass in zip(paths, masses, strict=True):
         own = [rows[cells] / noise for cells in path.T]

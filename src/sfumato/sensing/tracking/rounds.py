@@ -106,7 +106,7 @@ def track(
 
     Args:
         operator: Maps masses of cells to readings of sensors. At most 2,000 cells.
-        rounds: A row of noisy readings for each round.
+        rounds: A row of noisy readings for each round; not a number where a sensor did not read.
         sigma: Standard deviation of the noise, one or one for each round.
         speed: How far a source goes in a round, as a deviation; None means learned.
         max_mass: The largest mass of one source.
@@ -126,7 +126,11 @@ def track(
     >>> track(line, moving, sigma=0.1).cells[:, 0]
     array([2, 3, 4, 5])
     """
-    read, noise = checked_rounds(rounds, sigma)
+    read, deviations = checked_rounds(rounds, sigma, gaps=True)
+    # A reading that is not there says nothing: as one of 0 with infinite noise.
+    missing = np.isnan(read)
+    noise = np.where(missing, np.inf, deviations[:, np.newaxis])
+    read = np.where(missing, 0.0, read)
     m, n = operator.shape
     if n > MAX_CELLS:
         raise InvalidParameter(
@@ -193,10 +197,11 @@ def _one(operator: Operator, scene: Walks) -> Track:
 
 def _fit(scene: Walks, grid: FloatArray, at: int) -> FloatArray:
     """The logarithm of how likely one round is, up to a constant: masses by cells."""
-    seen = scene.read[at] @ scene.columns
-    size = (scene.columns**2).sum(axis=0)
+    weights = scene.noise[at] ** -2.0
+    seen = (weights * scene.read[at]) @ scene.columns
+    size = weights @ scene.columns**2
     mass = grid[:, np.newaxis]
-    return np.asarray((mass * seen - 0.5 * mass**2 * size) / scene.noise[at] ** 2)
+    return np.asarray(mass * seen - 0.5 * mass**2 * size)
 
 
 def _forward(scene: Walks, step: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,178 @@
+"""Fit what a site says of its readings from a volunteer, or an empty room: what `sense calibrate` does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from sfumato._types import FloatArray
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import column_of, has_column, numbers_of, read_rows
+from sfumato.privacy.accounting import double_above, exact
+from sfumato.sensing.diagnostics.calibration import CalibrationFit, fit_calibration
+from sfumato.sensing.model.level import Level
+from sfumato.sensing.model.operators.heat import HeatOperator
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.pipeline.site import site_of
+from sfumato.sensing.reading_tables import GAPS, Columns
+from sfumato.sensing.results.calibration import CalibrationResult
+
+UNDONE = "nothing was fitted"
+
+
+def calibrate_site(
+    site: Site | str | Path,
+    readings: str | Path,
+    *,
+    columns: Columns | None = None,
+    unit: str = "",
+    out: str | Path | None = None,
+) -> CalibrationResult:
+    """Fit the gain, the diffusion time and the levels of a site, from readings whose sources are known.
+
+    The table is one of readings with the place of a volunteer beside each: sensor, value, x (and y), perhaps
+    time and mass. Where the place is blank nobody was there; a table without places is of an empty room, and
+    gives levels only. No ledger pays for it: its rows are public because the volunteer agrees to that. Nobody
+    else may be in them.
+
+    Noise is planned for the upper end of the gain's interval, so that a source like the volunteer is not
+    protected less than is said because of the luck of a fit; masses come out lower by as much.
+
+    Args:
+        site: The site, or its file: heat on a line or in a plane. Its unit, gain and time may be guesses.
+        readings: The table: CSV, JSON or Parquet.
+        columns: What its columns are called.
+        unit: What sensors read in, for a site that does not say it.
+        out: A new .json file for the site.
+
+    Returns:
+        The site with what was fitted, standard errors, and intervals that hold with 95 %.
+
+    Raises:
+        InvalidInput: The table cannot be read, is too small, or no diffusion time fits it.
+        InvalidParameter: The site has no diffusion time, or no unit.
+    """
+    found, called = site_of(site), columns or Columns()
+    if out is not None and Path(out).suffix != ".json":
+        raise InvalidParameter(f"a site is written to a .json file, got {out}; {UNDONE}")
+    if not isinstance(found.operator, HeatOperator):
+        raise InvalidParameter(f"only heat on a line or in a plane has a time to fit; {UNDONE}")
+    said = unit or found.unit
+    if not said:
+        raise InvalidParameter(f"the site does not say what sensors read in: give `unit`; {UNDONE}")
+    names, values, places, masses, rounds = _labelled(readings, found, called)
+    number = {name: place for place, name in enumerate(found.sensors.names)}
+    sensors = np.array([number[name] for name in names], dtype=np.int64)
+    fit = fit_calibration(values, sensors, places, masses, found.sensors.positions)
+    if fit.gain is not None and fit.gain.low <= 0:
+        raise InvalidInput(
+            f"the volunteer cannot be told from the noise (gain {fit.gain.value:.3g}, standard error "
+            f"{fit.gain.error:.2g}); stand nearer to sensors, or longer; {UNDONE}"
+        )
+    made = _site(found, fit, said)
+    if out is not None:
+        made.write(out)
+    offsets = tuple(
+        (name, float(level - fit.ambient.value), float(error))
+        for name, level, error in zip(
+            found.sensors.names, fit.levels.tolist(), fit.level_errors.tolist(), strict=True
+        )
+    )
+    return CalibrationResult(
+        made,
+        fit.gain,
+        fit.time,
+        fit.beside,
+        fit.ambient,
+        offsets,
+        fit.deviation,
+        len(values),
+        rounds,
+        None if out is None else Path(out),
+    )
+
+
+def _site(found: Site, fit: CalibrationFit, unit: str) -> Site:
+    """The site with what was fitted: numbers to 9 digits, what a source adds rounded up."""
+    ambient = exact(f"{fit.ambient.value:.9g}", name="ambient")
+    pairs = zip(found.sensors.names, fit.levels.tolist(), strict=True)
+    offsets = tuple(
+        (name, exact(f"{level - float(ambient):.9g}", name="offset")) for name, level in pairs
+    )
+    running = "" if found.level is None else found.level.running
+    level = Level(ambient, tuple((name, off) for name, off in offsets if off), running)
+    operator, adds = found.operator, found.per_source
+    if fit.gain is not None and fit.time is not None and isinstance(operator, HeatOperator):
+        operator = operator.with_time(fit.time.value)
+        adds = Fraction(float(double_above(Fraction(fit.gain.high))))
+    if adds is None:
+        raise InvalidParameter(
+            "an empty room does not say what a source adds: the site must say `per_source`, or a volunteer "
+            f"must stand in it; {UNDONE}"
+        )
+    return replace(found, operator=operator, unit=unit, per_source=adds, level=level)
+
+
+def _labelled(
+    path: str | Path, site: Site, called: Columns
+) -> tuple[list[str], FloatArray, FloatArray, FloatArray, int]:
+    """Readings that are there: sensors, values less the public baseline, places, masses; and how many times."""
+    rows = read_rows(path)
+    running = "" if site.level is None else site.level.running
+    times = [str(row.get(called.time, "")) for row in rows]
+    names = [str(name) for name in column_of(rows, called.sensor, path)]
+    there = [
+        number
+        for number, row in enumerate(rows)
+        if str(row.get(called.value) if row.get(called.value) is not None else "").strip().lower()
+        not in GAPS
+    ]
+    if not there:
+        raise InvalidInput(f"{path} has no reading in column {called.value!r}; {UNDONE}")
+    kept = [rows[number] for number in there]
+    values = dict(zip(there, numbers_of(kept, called.value, path), strict=True))
+    outside = {
+        times[number]: values[number] for number in there if running and names[number] == running
+    }
+    axes = (called.x, called.y)[: site.sensors.positions.shape[1]]
+    known = set(site.sensors.names)
+    found: list[tuple[str, float, list[float], float]] = []
+    for number in there:
+        if running and names[number] == running:
+            continue
+        if names[number] not in known:
+            raise InvalidInput(
+                f"row {number + 1} of {path} is of no sensor that site {site.name!r} has; {UNDONE}"
+            )
+        if running and times[number] not in outside:
+            raise InvalidInput(
+                f"row {number + 1} of {path} has no reading of the baseline {running!r} at its time; {UNDONE}"
+            )
+        place = _place(rows[number], axes, path, number + 1)
+        mass = 0.0 if place is None else _mass(rows, number, path)
+        off = outside.get(times[number], 0.0)
+        blank = [np.nan] * len(axes)
+        found.append((names[number], values[number] - off, place or blank, mass))
+    who, what, where, weights = zip(*found, strict=True)
+    return list(who), np.array(what), np.array(where), np.array(weights), len(set(times))
+
+
+def _place(
+    row: dict[str, object], axes: tuple[str, ...], path: str | Path, number: int
+) -> list[float] | None:
+    given = [row.get(axis) for axis in axes]
+    if all(value is None or not str(value).strip() for value in given):
+        return None
+    return [numbers_of([row], axis, f"{path} (row {number})")[0] for axis in axes]
+
+
+def _mass(rows: list[dict[str, object]], number: int, path: str | Path) -> float:
+    if not has_column(rows, "mass"):
+        return 1.0
+    (mass,) = numbers_of([rows[number]], "mass", path)
+    if mass < 0:
+        raise InvalidInput(f"a mass in row {number + 1} of {path} is below 0; {UNDONE}")
+    return mass

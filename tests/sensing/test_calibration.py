@@ -1,0 +1,167 @@
+"""Calibration: a volunteer's places give gain, time and levels back, in intervals that hold as said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.cli.sense_runs import alone, answer, done
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import write_table
+from sfumato.sensing import calibrate_site, describe_site, read_site
+from sfumato.sensing.diagnostics.calibration import Fitted, fit_calibration
+from sfumato.sensing.model.operators.heat import heat
+from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.render import calibration_lines
+from sfumato.sensing.results import CalibrationResult
+
+PLACES = np.array([(1.0, 1.0), (5.0, 1.0), (9.0, 1.0), (1.0, 5.0), (5.0, 5.0), (9.0, 5.0)])
+GAIN, TIME, LEVELS = 12.0, 2.0, np.array([20.0, 20.5, 19.5, 20.2, 19.8, 20.0])
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(tmp_path, monkeypatch)
+
+
+def scene(
+    rng: np.random.Generator, rounds: int, sigma: float, *, empty: int = 4
+) -> tuple[Any, Any, Any, Any]:
+    """A volunteer at a random place in each round, and an empty room in some: readings row by row."""
+    where = rng.uniform((0, 0), (10, 6), size=(rounds, 2))
+    where[:empty] = np.nan
+    sensors = np.tile(np.arange(6), rounds)
+    places = np.repeat(where, 6, axis=0)
+    masses = np.where(np.isnan(places[:, 0]), 0.0, 1.0)
+    ways = np.where(np.isnan(places), 0.0, PLACES[sensors] - places)
+    seen = GAIN * masses * heat(ways, TIME).prod(axis=1)
+    return LEVELS[sensors] + seen + sigma * rng.normal(size=sensors.size), sensors, places, masses
+
+
+def floor(**more: Any) -> Any:
+    given: dict[str, Any] = {
+        "sensors": Sensors(PLACES, "abcdef"), "grid": 3, "bounds": (0, 0, 10, 6),
+        "diffusion_time": 1.0, "radius": 1, "unit": "C", "per_source": 1, "ambient": 0,
+    }  # fmt: skip
+    return describe_site("floor", **{**given, **more}).site
+
+
+def written(rng: np.random.Generator, *, rounds: int = 20, sigma: float = 0.1) -> None:
+    values, sensors, places, _ = scene(rng, rounds, sigma)
+    rows = [
+        (number // 6, "abcdef"[sensor], value, *("" if np.isnan(x) else x for x in place))
+        for number, (value, sensor, place) in enumerate(
+            zip(values.tolist(), sensors.tolist(), places.tolist(), strict=True)
+        )
+    ]
+    write_table("volunteer.csv", ["time", "sensor", "value", "x", "y"], rows)
+
+
+@pytest.mark.unit
+def test_without_noise_all_comes_back(rng: np.random.Generator) -> None:
+    fit = fit_calibration(*scene(rng, 12, 1e-9), PLACES)
+    assert fit.gain is not None
+    assert fit.time is not None
+    assert fit.beside is not None
+    assert [fit.gain.value, fit.time.value] == pytest.approx([GAIN, TIME])
+    assert fit.beside.value == pytest.approx(GAIN / (4 * np.pi * TIME))
+    assert fit.levels == pytest.approx(LEVELS)
+
+
+@pytest.mark.statistical
+def test_intervals_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
+    """Of 400 fits; intervals of half the width must be found out."""
+    truths = {
+        "gain": GAIN, "time": TIME, "beside": GAIN / (4 * np.pi * TIME), "ambient": LEVELS.mean()
+    }  # fmt: skip
+    count = 400
+    held, narrow = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
+    for _ in range(count):
+        fit = fit_calibration(*scene(rng, 16, 0.05), PLACES)
+        for name, truth in truths.items():
+            one: Fitted = getattr(fit, name)
+            held[name] += one.low <= truth <= one.high
+            half = (one.high - one.low) / 4
+            narrow[name] += abs(truth - one.value) <= half
+    for name in truths:
+        # Two-sided, 1e-6 in all four; the linearised model is off by less than 2 % at this noise.
+        assert stats.binomtest(held[name], count, 0.95).pvalue > 1e-6, (name, held)
+        assert stats.binomtest(narrow[name], count, 0.95).pvalue < 1e-6, (name, narrow)
+
+
+@pytest.mark.unit
+def test_a_volunteer_makes_a_site_that_releases(rng: np.random.Generator) -> None:
+    written(rng)
+    made = calibrate_site(floor(), "volunteer.csv", out="new.json")
+    assert made.gain is not None
+    assert made.time is not None
+    assert made.time.low < TIME < made.time.high
+    site = read_site("new.json")
+    assert site == made.site
+    assert site.operator.time == made.time.value
+    # Noise is for the upper end: a source like the volunteer is not protected less by luck.
+    assert site.per_source is not None
+    assert float(site.per_source) >= made.gain.high > made.gain.value
+    assert site.level is not None
+    levels = [float(one) for one in site.level.of(site.sensors.names, None)]
+    assert levels == pytest.approx(LEVELS, abs=0.15)
+    assert CalibrationResult.from_json(json.loads(json.dumps(made.to_json()))) == made
+    lines = calibration_lines(made)
+    assert "public by their owner's consent" in lines[0]
+    assert "to a sensor where it stands" in lines[1]
+
+
+@pytest.mark.unit
+def test_an_empty_room_gives_levels_only() -> None:
+    rows = [
+        (hour, name, 20 + place / 10 + 0.01 * (-1) ** hour)
+        for hour in range(4)
+        for place, name in enumerate("abcdef")
+    ]
+    write_table("empty.csv", ["time", "sensor", "value"], rows)
+    made = calibrate_site(floor(), "empty.csv")
+    assert (made.gain, made.time, made.beside) == (None, None, None)
+    assert made.ambient.value == pytest.approx(20.25)
+    assert [off for _, off, _ in made.offsets] == pytest.approx(
+        [-0.25, -0.15, -0.05, 0.05, 0.15, 0.25]
+    )
+    assert made.site.operator.time == 1.0
+    assert "nobody stood in the room" in calibration_lines(made)[1]
+    with pytest.raises(InvalidParameter, match="does not say what a source adds"):
+        calibrate_site(floor(unit="", per_source=None, ambient=None), "empty.csv", unit="C")
+
+
+@pytest.mark.unit
+def test_what_cannot_be_fitted_is_refused_and_nothing_written(rng: np.random.Generator) -> None:
+    site = floor()
+    flat = [(n, name, 20.0 + rng.normal(), 5, 3) for n in range(6) for name in "abcdef"]
+    write_table("flat.csv", ["time", "sensor", "value", "x", "y"], flat)
+    with pytest.raises(InvalidInput, match="nothing was fitted"):
+        calibrate_site(site, "flat.csv", out="new.json")
+    write_table("few.csv", ["sensor", "value"], [(name, 20) for name in "abcdef"])
+    with pytest.raises(InvalidInput, match="6 readings are too few for 6 sensors"):
+        calibrate_site(site, "few.csv", out="new.json")
+    write_table("part.csv", ["sensor", "value"], [("a", 20)] * 20)
+    with pytest.raises(InvalidInput, match="every sensor must be read, number 2 of 6 is not"):
+        calibrate_site(site, "part.csv", out="new.json")
+    write_table("other.csv", ["sensor", "value"], [("z", 20)])
+    with pytest.raises(InvalidInput, match=r"row 1 of other\.csv is of no sensor"):
+        calibrate_site(site, "other.csv", out="new.json")
+    assert not Path("new.json").exists()
+
+
+@pytest.mark.unit
+def test_a_calibration_is_the_same_by_command_and_by_call(rng: np.random.Generator) -> None:
+    written(rng)
+    floor().write("site.json")
+    told = answer("calibrate", "site.json", "volunteer.csv", "--out", "a.json")
+    result = calibrate_site("site.json", "volunteer.csv", out="b.json")
+    assert {**told, "site": "b.json"} == result.to_json()
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    shown = done("calibrate", "site.json", "volunteer.csv", "--out", "c.json").stdout
+    assert shown.splitlines() == [*calibration_lines(result), "c.json"]

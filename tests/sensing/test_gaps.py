@@ -1,0 +1,123 @@
+"""Readings that are missing: averages and tracks use what is there, and say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.privacy import ZCDP
+from sfumato.sensing import describe_site, heat_line, open_ledger
+from sfumato.sensing.pipeline import (
+    check_recovery,
+    recover_sources,
+    release_readings,
+    track_sources,
+)
+from sfumato.sensing.recovery.merging import merge, merge_each
+from sfumato.sensing.release import Readings
+from sfumato.sensing.tracking.rounds import track
+
+pytestmark = pytest.mark.unit
+
+LINE = heat_line(sources=20, sensors=8, diffusion_time=0.02)
+HALL = describe_site("hall", operator=LINE, radius="1/10", unit="mass", per_source=1).site
+NAMES = HALL.sensors.names
+
+
+def released(
+    folder: Path, cells: list[int], gaps: set[tuple[int, str]], rho: str = "1e8"
+) -> Readings:
+    book = open_ledger(HALL, folder / "hall.ledger", ZCDP("1e12")).ledger
+    rounds = [
+        (
+            str(number),
+            {
+                name: float(value)
+                for name, value in zip(NAMES, LINE.columns([cell])[:, 0], strict=True)
+                if (number, name) not in gaps
+            },
+        )
+        for number, cell in enumerate(cells)
+    ]
+    return release_readings(rounds, HALL, ledger=book, loss=ZCDP(rho), some=True).readings
+
+
+def test_one_missing_reading_does_not_end_an_average(tmp_path: Path) -> None:
+    noisy = released(tmp_path, [11] * 6, {(3, "2")})
+    found = recover_sources(noisy, average=True, estimator="least", radius=0.001)
+    assert found.names == NAMES
+    assert [one["cell"] for one in found.sources() if one["mass"] > 0.5] == [11]
+    said = "1 of 48 readings are missing, 1 of them of sensor '2': used what is there"
+    assert said in found.diagnostics.remarks
+    assert said in str(found)
+    checked = check_recovery(found, readings=noisy, ledgers=[tmp_path / "hall.ledger"])
+    assert checked.holds
+    assert checked.paid
+
+
+def test_the_mean_of_each_sensor_is_that_of_its_own_rounds(tmp_path: Path) -> None:
+    gaps = {(0, "2"), (1, "2"), *((number, "5") for number in range(5))}
+    noisy = released(tmp_path, [11] * 6, gaps, rho="1")
+    one = merge([noisy], average=True)
+    sigma = noisy.snapshots[0].sigma
+    # Sensor 5 read once in six rounds: it would make the noise of all that of one reading.
+    assert one.names == tuple(name for name in NAMES if name != "5")
+    assert one.noise == pytest.approx(sigma / 2)
+    assert one.min_noise == pytest.approx(sigma / np.sqrt(6))
+    read = [
+        dict(zip(snapshot.names, snapshot.numbers(), strict=True)) for snapshot in noisy.snapshots
+    ]
+    assert one.values[2] == pytest.approx(np.mean([at["2"] for at in read if "2" in at]))
+    assert one.values[0] == pytest.approx(np.mean([at["0"] for at in read]))
+    assert one.remarks == (
+        "7 of 48 readings are missing, 5 of them of sensor '5': used what is there",
+        "sensor '5' read in less than half of 6 rounds: left out of the average",
+    )
+
+
+def test_an_average_without_gaps_is_as_it_was(tmp_path: Path) -> None:
+    noisy = released(tmp_path, [11] * 3, set(), rho="1")
+    one = merge([noisy], average=True)
+    assert one.remarks == ()
+    assert one.values == pytest.approx(np.mean([s.numbers() for s in noisy.snapshots], axis=0))
+    assert [each.time for each in merge_each([noisy])] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_missing_reading_does_not_end_a_track(tmp_path: Path, count: int) -> None:
+    noisy = released(tmp_path, [5, 6, 7, 8, 9], {(2, "3"), (4, "0")}, rho="1e4")
+    found = track_sources(noisy, count=count, max_mass=1.2)
+    assert [one.time for one in found.rounds] == list("01234")
+    nearest = [
+        min(abs(source.cell - 5 - at) for source in one.sources)
+        for at, one in enumerate(found.rounds)
+    ]
+    assert max(nearest) <= 1
+    said = "2 of 40 readings are missing, 1 of them of sensor '0': used what is there"
+    assert said in found.remarks
+    assert said in str(found)
+
+
+def test_a_round_without_a_sensor_is_a_round_of_the_others(rng: np.random.Generator) -> None:
+    """By hand: the posterior of one round is Bayes' rule on the sensors that read."""
+    read = LINE.columns([7])[:, 0] + 0.3 * rng.normal(size=8)
+    gone = read.copy()
+    gone[[1, 4]] = np.nan
+    there = ~np.isnan(gone)
+    part = heat_line(sources=20, sensors=LINE.sensors.positions[there], diffusion_time=0.02)
+    whole = track(LINE, [gone, gone], sigma=[0.3, 0.4], speed=0.1)
+    alone = track(part, [read[there], read[there]], sigma=[0.3, 0.4], speed=0.1)
+    np.testing.assert_allclose(whole.chances, alone.chances, atol=1e-9)
+    assert whole.masses == pytest.approx(alone.masses)
+
+
+def test_sensors_that_take_turns_are_all_used(tmp_path: Path) -> None:
+    turns = {(number, name) for number in range(4) for name in NAMES if int(name) % 2 != number % 2}
+    noisy = released(tmp_path, [11] * 4, turns)
+    found = recover_sources(noisy, average=True, estimator="least", radius=0.001)
+    assert found.names == NAMES
+    followed = track_sources(noisy, max_mass=1.2)
+    assert all(abs(one.sources[0].cell - 11) <= 1 for one in followed.rounds)
+    assert any("were not looked for" in remark for remark in followed.remarks)

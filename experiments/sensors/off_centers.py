@@ -91,7 +91,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for name, operator, sigmas in (
         ("line of 40 cells", LINE, (0.03, 0.1, 0.3)),
-        ("plane of 256 cells", PLANE, (0.1, 0.5, 1.5)),
+        ("plane of 256 cells", PLANE, (0.1, 0.5)),
     ):
         peak = float(operator.columns(np.arange(operator.space.size)).max())
         for sigma in sigmas:

@@ -49,16 +49,16 @@ def spelled(command: str, text: str) -> str:
     return in_flags(text, flags_of(_command(app).commands["sense"].commands[command]))
 
 
-def done(*words: str) -> Result:
-    """A command that must succeed."""
+def done(*words: str, codes: Sequence[int] = (0,)) -> Result:
+    """A command that must succeed, or end with one of these codes."""
     result = run(*words)
-    assert result.exit_code == 0, result.stderr
+    assert result.exit_code in codes, result.stderr
     return result
 
 
-def answer(*words: str) -> Any:
+def answer(*words: str, codes: Sequence[int] = (0,)) -> Any:
     """The JSON of a command that must succeed, which says nothing else."""
-    result = done(*words, "--json")
+    result = done(*words, "--json", codes=codes)
     assert result.stderr == ""
     return json.loads(result.stdout)
 

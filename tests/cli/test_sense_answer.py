@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,9 +87,9 @@ def test_the_same_readings_have_the_same_answer() -> None:
 def test_words_say_what_is_sure() -> None:
     clear(5, 15)
     said = done("recover", "r.json", "--plot", "a.png", "--sources", truth(5, 15)).stdout
-    assert said.startswith("hall: how many sources: 2 with ")
-    assert "  a source at 0.3 with >99 %" in said
-    assert "  a source at 0.8 with >99 %" in said
+    assert "\nhall: how many sources: 2 with " in said
+    assert re.search(r"  a source within 0\.\d+ of 0\.3 with \S+ %", said)
+    assert re.search(r"  a source within 0\.\d+ of 0\.8 with \S+ %", said)
     assert "\nR: optimal, " in said
     assert "to the true sources, both scaled to 1: 0 (R: " in said
     assert "NOT mix" not in said
@@ -103,9 +104,10 @@ def truth(*cells: int) -> str:
 def test_draws_that_did_not_mix_are_loud(monkeypatch: pytest.MonkeyPatch) -> None:
     words = row()
     monkeypatch.setattr("sfumato.sensing.diagnostics.mixing.RHAT", 0.5)
-    first, second, *_ = done(*words).stdout.splitlines()
-    assert second.startswith("the draws did NOT mix (")
-    assert "the draws mixed" not in first
+    said = done(*words).stdout
+    assert said.startswith("verdict: there is an answer, take it with care: its draws did not mix")
+    assert "the draws did NOT mix (" in said
+    assert "the draws mixed" not in said
 
 
 def test_where_nothing_can_be_told_there_is_no_answer() -> None:
@@ -115,7 +117,7 @@ def test_where_nothing_can_be_told_there_is_no_answer() -> None:
 
 def test_what_does_not_fit_has_no_answer() -> None:
     clear(5)
-    told = answer("recover", "r.json", "--upper", "0.01")
+    told = answer("recover", "r.json", "--upper", "0.01", codes=[9])
     assert (told["status"], told["answer"]) == ("infeasible", None)
     assert told["misfit"]["p_value"] < 1e-3
 
@@ -127,9 +129,7 @@ def test_an_infeasible_radius_is_no_verdict_where_the_physics_fits() -> None:
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
     assert answer(*words, "--radius", "1e-6", *LEAST)["answer"] is None
     said = done(*words, "--radius", "1e-6", "--plot", "a.png")
-    assert (
-        "a test finds that the physics fits, so it was the noise: here is an answer" in said.stdout
-    )
+    assert "a test finds that the physics fits" in said.stdout
 
 
 def test_without_sigma_or_with_too_many_cells_the_least_mass_answers(
@@ -180,7 +180,7 @@ def test_sources_between_cells_have_errors_and_mixtures_counts() -> None:
     assert found["scores"]["1"] == min(found["scores"].values())
     assert answer("check", "rec.json")["holds"]
     said = done(*words, "--estimator", "off-grid").stdout
-    assert said.startswith("row: 1 source, total mass ")
+    assert "\nrow: 1 source, total mass " in said
     assert "error of mass" in said
     assert "wider than what is possible" not in said
     for who in ("mixture", "off-grid"):
@@ -313,8 +313,9 @@ def test_a_dead_sensor_is_warned_of_and_found() -> None:
     words = row()
     assert answer(*words)["misfit"]["said"] == ""
     words = row_again(dead=5)
-    said = done(*words, *LEAST)
-    assert said.stdout.splitlines()[-1].startswith("the readings do not fit the stated physics")
+    said = done(*words, *LEAST, codes=[9])
+    assert "do not rely on this: the readings do not fit the stated physics" in said.stdout
+    assert "sensor 's5'" in said.stdout
     told = answer(*words, "--fit", "sensors", "--out", "rec.json", "--plot", "fit.png")
     assert [one["sensor"] for one in told["answer"]["field"]["suspects"]] == ["s5"]
     assert told["answer"]["bands"][0]["x"] == pytest.approx(0.4, abs=0.1)
@@ -391,15 +392,17 @@ def sensors3() -> str:
 def test_many_sources_at_one_place_make_one_look_at_the_unit() -> None:
     said = "of 0.25 or less are all at one place: a single larger one may be there"
     words = row()
-    assert said in answer(*words, "--upper", "0.25")["answer"]["doubt"]
-    assert said in " ".join(done(*words, "--upper", "0.25", "--quiet").stdout.split())
+    ends = [0, 9]
+    assert said in answer(*words, "--upper", "0.25", codes=ends)["answer"]["doubt"]
+    assert said in " ".join(done(*words, "--upper", "0.25", "--quiet", codes=ends).stdout.split())
     assert answer(*words)["answer"]["doubt"] == ""
 
 
 def test_nothing_that_must_be_known_is_hushed() -> None:
     """Misfits, suspects and what was fitted stand with the result, also where --quiet is asked for."""
     words = row(dead=5)
-    assert "the readings do not fit the stated physics" in done(*words, *LEAST, "--quiet").stdout
+    bad = done(*words, *LEAST, "--quiet", codes=[9]).stdout
+    assert "the readings do not fit the stated physics" in bad
     said = done(*words, "--fit", "sensors", "--quiet").stdout
     assert "sensor 's5' reads nothing but noise where the others say" in " ".join(said.split())
     assert answer(*words, "--fit", "sensors")["field"]["suspects"][0]["shows"] == "dead"
@@ -411,7 +414,7 @@ def test_a_fit_that_leaves_nothing_says_whose_answer_is_shown() -> None:
     table("flat.csv", ["sensor", "value"], [(f"s{i}", 1.0 + SIGMA * NOISE[i]) for i in range(15)])
     words = ["recover", "flat.csv", "--site", "row.json", "--sigma", str(SIGMA), "--fit", "offset"]
     said = done(*words, "--plot", "flat.png").stdout
-    assert said.startswith("row: R of the readings as released, without the fitted field: optimal")
+    assert "row: R of the readings as released, without the fitted field: optimal" in said
     assert "with the fitted field nothing can be told" in said
     told = answer(*words)
     assert told["answer"] is None

@@ -286,11 +286,11 @@ def test_a_plan_says_what_the_library_plans() -> None:
     assert answer("plan", "site.json", "--rho", "1/2")["sigma"] == plan(found, ZCDP("1/2")).sigma
     text = done("plan", "site.json", "--epsilon", "1", "--quiet")
     assert text.stderr == ""
-    assert text.stdout.splitlines()[1] == (
+    assert text.stdout.splitlines()[2] == (
         f"readings move by {wanted.sensitivity.l2:.4g} together, so each sensor adds noise of sigma "
         f"{wanted.sigma:.4g} for epsilon 1, delta 1e-06"
     )
-    lines = text.stdout.splitlines()
+    lines = text.stdout.splitlines()[1:]
     # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).
     best = NormalDist().cdf(float(wanted.moved / wanted.mechanism.sigma) / 2)
     assert told["best_guess"] == pytest.approx(best)
@@ -299,7 +299,7 @@ def test_a_plan_says_what_the_library_plans() -> None:
     assert lines[5] == "where mass is, is hidden up to the radius; how much there is in all is not"
     assert lines[6] == "--details says what physics hides already"
     more = done("plan", "site.json", "--epsilon", "1", "--quiet", "--details")
-    assert more.stdout.splitlines()[6 : 6 + len(told["physics"])] == told["physics"]
+    assert more.stdout.splitlines()[7 : 7 + len(told["physics"])] == told["physics"]
 
 
 def test_a_plan_can_be_drawn() -> None:

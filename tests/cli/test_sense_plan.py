@@ -488,7 +488,7 @@ def test_a_made_up_radius_is_exactly_a_hundredth() -> None:
         "0",
     )
     assert answer(*words)["neighbors"]["radius"] == "1/1000"
-    first = done(*words).stdout.splitlines()[0]
+    _, first, *_ = done(*words).stdout.splitlines()
     assert first.endswith("an earth mover's distance of at most 0.001 (line)")
 
 

@@ -22,7 +22,8 @@ from sfumato.files import end_by_signal
     LOW,
     MADE_BEFORE,
     EXISTS,
-) = range(9)
+    UNRELIABLE,
+) = range(10)
 READER_GONE = 128 + 13  # as for any tool that SIGPIPE ends
 
 MEANINGS = {
@@ -35,6 +36,7 @@ MEANINGS = {
     LOW: "less is left than --fail-below",
     MADE_BEFORE: "made before under its --once key, nothing charged",
     EXISTS: "a file exists already and is kept",
+    UNRELIABLE: "an answer that its readings contradict",
     129: "ended by SIGHUP",
     130: "by SIGINT (Ctrl-C)",
     READER_GONE: "nobody reads the output any more",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 LEFT, RIGHT = 0.78, 0.3  # inches
+BANNER = 0.42  # inches at the top of a sheet that has one
 # Of the top of a scale: smaller masses are not drawn, solvers leave some that are rounding.
 FAINT = 1 / 200
 
@@ -218,6 +219,16 @@ def remark_on(axis: Axes, words: str) -> None:
     axis.text(
         0.5, 0.55, words, transform=axis.transAxes, ha="center", va="center", fontsize=FONT_PANEL, color=ALARM,
         fontweight="bold", zorder=21, bbox={"facecolor": "white", "edgecolor": ALARM, "pad": 6},
+    )  # fmt: skip
+
+
+def banner(figure: Figure, words: str) -> None:
+    """Write across the top of a sheet what must be known first, where it hides nothing: BANNER inches high."""
+    height = figure.get_size_inches()[1]
+    figure.text(
+        0.5, 1 - 0.5 * BANNER / height, words, ha="center", va="center", fontsize=FONT_PANEL, color=ALARM,
+        fontweight="bold", zorder=21, parse_math=False,
+        bbox={"facecolor": "white", "edgecolor": ALARM, "pad": 5},
     )  # fmt: skip
 
 

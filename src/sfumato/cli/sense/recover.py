@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
-from sfumato.cli.endings import FAILED
+from sfumato.cli.endings import FAILED, UNRELIABLE
 from sfumato.cli.missing import tell_with_files
 from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
 from sfumato.errors import InvalidParameter, Mistakes
@@ -135,7 +135,8 @@ def recover(
 
     Costs nothing: readings with noise may be worked on as one likes. R, the least mass that
     explains the readings within their noise, is always computed with a proof, which `sense check`
-    checks again; the answer of another --estimator stands beside it, and has no proof.
+    checks again; the answer of another --estimator stands beside it, and has no proof. Exit 9 where
+    the readings contradict what was found: the verdict, said first, is not to rely on it.
     """
     silent = quiet or json
     inputs = [*files, site, sources, layout, over, outline]
@@ -185,6 +186,8 @@ def recover(
         picture = draw_recovery(result, sources=truth, layout=layout, plan=plan)
         write_file(plot, picture, overwrite=overwrite)
     show(result.summary(), recovery_lines(result), json=json)
+    if not result.verdict.reliable:
+        raise typer.Exit(UNRELIABLE)
 
 
 def _of_one_answer(flag: str, *, given: bool) -> None:

@@ -16,6 +16,8 @@ from sfumato.spaces import Graph
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
 
 PALE = 0.2
 EDGE = 0.9  # points: bands that overlap are told apart by it
@@ -129,16 +131,20 @@ def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> Non
     axis.add_patch(
         PathPatch(whole, facecolor=SURE, linewidth=0, alpha=0.3, zorder=3, label=band_label(bands))
     )
+    taken: list[Bbox] = []
     for patch, (at, radius, probability) in zip(patches, found, strict=True):
         patch.set(facecolor="none", edgecolor=SURE, linewidth=EDGE, zorder=3)
         axis.add_patch(patch)
         if len(found) > 1:
-            _write(
-                axis,
-                (float(at[0]), float(at[1]) + max(radius, least)),
-                at_least(probability),
-                va="bottom",
-            )
+            x, y, far = float(at[0]), float(at[1]), max(radius, least)
+            words = at_least(probability)
+            ways: list[tuple[tuple[float, float], Any]] = [
+                ((x, y + far), {"va": "bottom"}),
+                ((x, y - far), {"va": "top"}),
+                ((x + far, y), {"va": "center", "ha": "left"}),
+                ((x - far, y), {"va": "center", "ha": "right"}),
+            ]
+            _write_where_free(axis, ways, words, taken)
 
 
 def union(axis: Axes, bands: Sequence[Ball], *, norm: Norm, color: str, label: str) -> None:
@@ -170,13 +176,36 @@ def _balls(
     ]
 
 
-def _write(axis: Axes, at: tuple[float, float], words: str, **where: Any) -> None:
+def _write_where_free(
+    axis: Axes, ways: list[tuple[tuple[float, float], Any]], words: str, taken: list[Bbox]
+) -> None:
+    """Words at the first place where they lie on no others and within the panel; nowhere if there is none.
+
+    Two on each other are none, and the legend has the least probability of all.
+    """
+    frame = axis.get_window_extent()
+    for at, how in ways:
+        text = _write(axis, at, words, **how)
+        box = text.get_window_extent()
+        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0
+        if inside and box.y1 <= frame.y1 and not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+            return
+        text.remove()
+
+
+def _write(axis: Axes, at: tuple[float, float], words: str, **where: Any) -> Text:
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2, foreground="white")]
-    axis.text(
-        *at, words, ha="center", fontsize=FONT_TINY, color=INK, path_effects=halo, zorder=7, **where
-    )
+    style: dict[str, Any] = {
+        "ha": "center",
+        "fontsize": FONT_TINY,
+        "color": INK,
+        "path_effects": halo,
+        "zorder": 7,
+    }
+    return axis.text(*at, words, **style | where)
 
 
 def halos(axis: Axes, graph: Graph, at: FloatArray, bands: Sequence[Ball], *, size: float) -> None:

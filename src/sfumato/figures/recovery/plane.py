@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,10 @@ from sfumato.figures.recovery.beliefs import (
 )
 from sfumato.figures.recovery.floor import NO_FLOOR, Floor, draw_floor
 from sfumato.figures.sheet import (
+    BANNER,
     FAINT,
     LEFT,
+    banner,
     color_bar,
     crosses,
     dots,
@@ -30,13 +33,13 @@ from sfumato.figures.sheet import (
     places,
     plain_numbers,
     png,
-    remark_on,
     sheet,
     span,
     stamp,
     vector,
 )
 from sfumato.figures.style import (
+    ALARM,
     FONT_LABEL,
     FOUND,
     FRAME,
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
 WIDE = 8.0  # inches, as heatmaps are
 FINEST = 5  # level of a drawn grid: 32 x 32 squares are large enough to see one
 FLATTEST, TALLEST = 0.3, 1.3  # height over width
+KEYS_IN_ROW = 3  # of the legend, which stands between the heading and the panel
+KEY_ROW = 0.2  # inches
 
 
 def draw_plane_recovery(
@@ -68,6 +73,7 @@ def draw_plane_recovery(
     sources: npt.ArrayLike | None = None,
     answer: npt.ArrayLike | None = None,
     bands: Sequence[Ball] = (),
+    suspects: Sequence[int] = (),
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
@@ -89,9 +95,10 @@ def draw_plane_recovery(
         answer: What another estimator found, a mass for each cell: it is in blue then, and the
             `estimate` has empty diamonds.
         bands: Places, radii and probabilities: regions that hold a source each.
+        suspects: Numbers of sensors that the others contradict: each gets a ring.
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
-        remark: Why there are no sources, written over them.
+        remark: What must be known first, written above the panel, where it hides no sensor.
         floor: A floor plan that lies under it.
 
     Returns:
@@ -113,12 +120,19 @@ def draw_plane_recovery(
     shape = (high_y - low_y) / (high_x - low_x)
     ratio = min(max(shape, FLATTEST), TALLEST)
     wide = (WIDE - 2 * LEFT) / max(1.0, ratio)
-    figure, foot = sheet(WIDE, wide * ratio + 1.55, caption)
+    rows = _key_rows(
+        2
+        + sum([isinstance(grid, Points), answer is not None, bool(bands)])
+        + (true is not None)
+        + bool(suspects)
+    )
+    above = 0.33 + KEY_ROW * rows + (BANNER if remark else 0.0)
+    figure, foot = sheet(WIDE, wide * ratio + 1.02 + above, caption)
     axis = panel(figure, ((WIDE - wide) / 2, foot + 1.02, wide, wide * ratio))
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(low_y, high_y)
     draw_floor(axis, floor)
-    heading(axis, "recovered sources")
+    heading(axis, "recovered sources", lift=0.06 + KEY_ROW * rows)
     best = found if answer is None else vector("answer", answer, grid.size, "cells")
     _spread(axis, grid, best, said="estimate" if answer is None else "answer")
     if answer is not None:
@@ -129,6 +143,8 @@ def draw_plane_recovery(
         norm: Norm = grid.norm if isinstance(grid, Points) else "l1"
         areas(axis, bands, norm=norm, least=(high_x - low_x) / 40)
     _sensors(axis, spots, read)
+    if suspects:
+        _rings(axis, spots[list(suspects)])
     if true is not None:
         cells = np.flatnonzero(true)
         crosses(axis, grid.centers(cells) if isinstance(grid, Grid) else grid.positions[cells])
@@ -140,12 +156,28 @@ def draw_plane_recovery(
         1, -0.27 / (wide * ratio), "position east", transform=axis.transAxes, ha="right", va="top",
         fontsize=FONT_LABEL, color=INK,
     )  # fmt: skip
-    key(axis, columns=4 if answer is None else 3)
+    key(axis, columns=KEYS_IN_ROW)
     if rehearsal:
         stamp(axis)
     if remark:
-        remark_on(axis, remark)
+        banner(figure, remark)
     return png(figure)
+
+
+def _key_rows(entries: int) -> int:
+    """How many rows the legend has: estimate and sensor, and what else is there."""
+    return math.ceil(entries / KEYS_IN_ROW)
+
+
+def _rings(axis: Axes, at: FloatArray) -> None:
+    """A ring around each sensor that the others contradict, and what it means."""
+    style: dict[str, Any] = {
+        "markerfacecolor": "none",
+        "markeredgecolor": ALARM,
+        "markeredgewidth": 1.8,
+    }
+    axis.plot(at[:, 0], at[:, 1], "o", markersize=13, zorder=7, **style)
+    axis.plot([], [], "o", markersize=9, label="contradicted by the others", **style)
 
 
 def plane_window(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import chdtrc, log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.diagnostics.contradiction import Beside, Contrasts, beside_others
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
@@ -23,7 +24,7 @@ from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.tracking.average import checked_rounds, combine
 
-Shows = Literal["level", "drift", "loose", "dead"]
+Shows = Literal["level", "drift", "loose", "dead", "above", "below"]
 
 LARGE = 1 << 22
 """Entries above which a matrix is not formed."""
@@ -48,9 +49,10 @@ class FaultySensor:
     `off` is what it read less what the others say, with its standard error `off_error`, in the unit
     of readings; of several rounds, on average. `drift` is by how much that grew from one round to
     the next, with `drift_error`; None where there was one round. `shows` says what its rounds look
-    like: off by the same (`level`), by more and more (`drift`), neither (`loose`), or nothing but
-    noise around 0 (`dead`). `p_value` is after Bonferroni: the chance that any of the sensors would
-    be as far off by noise.
+    like: off by the same (`level`), by more and more (`drift`), neither (`loose`), nothing but noise
+    around 0 (`dead`), or more (`above`) or less (`below`) than any sources give it beside what the
+    others read; then `off` is counted from the end of what they may give, which is `limit`.
+    `p_value` is after Bonferroni: the chance that any of the sensors would be as far off by noise.
     """
 
     sensor: str
@@ -60,6 +62,7 @@ class FaultySensor:
     off_error: float
     drift: float | None = None
     drift_error: float | None = None
+    limit: float | None = None
 
     @property
     def message(self) -> str:
@@ -76,6 +79,13 @@ class FaultySensor:
                 how = "does not go along with the others from round to round"
             case "dead":
                 how = "reads nothing but noise where the others say that there is something to be read"
+            case "above" | "below":
+                least = "at most" if self.shows == "above" else "at least"
+                limit = self.limit or 0.0
+                how = (
+                    f"reads {limit + self.off:.3g}, and beside what the others read sources give it "
+                    f"{least} {limit:.3g} ± {self.off_error:.2g}"
+                )
             case _:
                 assert_never(self.shows)
         return f"sensor {self.sensor!r} {how} ({p_value_text(self.p_value)})"
@@ -148,14 +158,18 @@ def faulty_sensors(
     fitted anew, until none is or a quarter of the sensors has left. So all sensors are well and one
     is suspected at most `level` of the time. With several rounds (rows of y, evenly spaced, with
     one sigma or one for each), the mean over rounds shows a sensor that is off, their slope one
-    that drifts, and the sum of squares one that is dead while the scene changes; each has a third
-    of the level.
+    that drifts, and the sum of squares one that is dead while the scene changes.
 
-    Limits: signal of which one source of mass `max_mass` has less than 0.05 sigma counts as noise, so
-    very many sources at the same place would raise the level. A sensor is only as testable as
-    others read the same: a dead one where nothing was to be read looks well, and where every sensor
-    is a direction of its own (a graph read at every node and a small rate) nothing is found. With
-    `offset` all readings may share an unknown constant.
+    Where sensors stand far apart, as on a floor, every one is a direction of its own and that finds
+    nothing. There three more tests of the mean do, for which sources must be positive and at most
+    `max_mass` in a cell: that a sensor reads more than any sources give it beside what the others
+    read, less, or nothing beside a source (`contradiction`). All tests share the level evenly.
+
+    Limits: signal of which one source of mass `max_mass` has less than 0.05 sigma counts as noise in
+    the first tests, so very many sources at the same place would raise the level. A sensor is only
+    as testable as others read the same: a dead one where nothing was to be read looks well, and two
+    bad ones side by side may excuse each other. With `offset` all readings may share an unknown
+    constant.
 
     Args:
         operator: Maps masses of cells to readings of sensors.
@@ -176,32 +190,68 @@ def faulty_sensors(
     >>> read = hall.columns([30])[:, 0]
     >>> read[14] = 0.5
     >>> [found.message for found in faulty_sensors(hall, read, sigma=0.1)]
-    ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 1.8e-11)"]
+    ["sensor '14' reads -0.761 ± 0.1 off what the others say (p = 7.1e-11)"]
     """
     rounds, noises = rounds_of(operator, y, sigma)
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
-    signal = _signal(operator, combine(rounds, noises)[1], max_mass=max_mass, offset=offset)
+    mean, noise = combine(rounds, noises)
+    signal = _signal(operator, noise, max_mass=max_mass, offset=offset)
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
-    while len(found) < MAX_FAULTY * m and signal.shape[1] < rows.size and rows.size > 1 + offset:
+    while len(found) < MAX_FAULTY * m and rows.size > 1 + offset:
         left, own = _left(rounds[:, rows], _orthonormal(signal[rows]))
         tests = _tests(left, own, noises)
+        beside = beside_others(operator, rows, sigma=noise, max_mass=max_mass, offset=offset)
+        limits = [] if beside is None else beside.contrasts()
+        by_limit = [one.log_chances(mean[rows], noise) for one in limits]
+        share = math.log((len(tests) + len(by_limit)) * m)
         chance = np.min(tests, axis=0)
         worst = int(np.argmin(chance))
-        p_value = math.exp(min(0.0, math.log(len(tests) * m) + float(chance[worst])))
+        p_value = math.exp(min(0.0, share + float(chance[worst])))
+        if p_value < level:
+            one = _off(rounds[:, rows[worst]], left[:, worst], float(own[worst]), noises)
+        elif (
+            beside is not None
+        ):  # the free fit says nothing, so it is left to what sources can give
+            p_value = math.exp(min(0.0, share + float(np.min(by_limit))))
+            if p_value < level:
+                worst, one = _beyond(beside, limits, mean[rows])
         if p_value >= level:
             break
-        # What is fitted goes along with its own reading too: that share is taken out.
-        told = left[:, worst] / own[worst], noises / math.sqrt(own[worst])
-        off, drift = ([float(value) for value in pair] for pair in _line(*told))
-        more = drift if noises.size > 1 else ()
-        reads = rounds[:, rows[worst]]
-        shows = "dead" if _dead(reads, told[0], noises, float(own[worst])) else _shows(*told)
-        found.append(FaultySensor(names[rows[worst]], shows, p_value, *off, *more))
+        found.append(replace(one, sensor=names[rows[worst]], p_value=p_value))
         rows = np.delete(rows, worst)
     return tuple(found)
+
+
+def _off(reads: FloatArray, left: FloatArray, own: float, noises: FloatArray) -> FaultySensor:
+    """A sensor that leaves something over where sources are fitted freely to all readings."""
+    # What is fitted goes along with its own reading too: that share is taken out.
+    told = left / own, noises / math.sqrt(own)
+    off, drift = ([float(value) for value in pair] for pair in _line(*told))
+    more = drift if noises.size > 1 else ()
+    shows = "dead" if _dead(reads, told[0], noises, own) else _shows(*told)
+    return FaultySensor("", shows, 0.0, *off, *more)
+
+
+def _beyond(
+    beside: Beside, limits: list[Contrasts], readings: FloatArray
+) -> tuple[int, FaultySensor]:
+    """A sensor that reads beyond what sources can give it beside the others, and its row.
+
+    That there is one the tests say; which, the sources that explain the others best: a bad one
+    makes its neighbors look bad as well.
+    """
+    worst, said = beside.culprit(readings)
+    reads = float(readings[worst])
+    far = [float(one.deviations(readings, beside.sigma)[worst]) for one in limits]
+    best = int(np.argmax(far))
+    if far[best] <= 0:  # it is its neighbors' readings that say so, not its own limit
+        return worst, FaultySensor("", "level", 0.0, reads - said, beside.sigma)
+    limit, error = limits[best].allowed(readings, worst, beside.sigma)
+    shows: Shows = "above" if reads > limit else "below"
+    return worst, FaultySensor("", shows, 0.0, reads - limit, error, limit=limit)
 
 
 def rows_without(operator: Operator, bad: Iterable[FaultySensor]) -> IntArray:

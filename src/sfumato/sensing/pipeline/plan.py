@@ -250,6 +250,7 @@ def _required(
     if design.site.operator.sensor_count(len(design.site.sensors)) is not None:
         axes.insert(0, "sensors")
     needs = []
+    estimator = _quick_enough(design, foreseen.best.estimator)
     for axis in axes:
         step = f"simulating what a mean error of {target:g} takes: {axis_name(design, axis)}"
         tell(step)
@@ -259,12 +260,22 @@ def _required(
                 axis,
                 target,
                 rng=rng,
-                estimator=foreseen.best.estimator,
+                estimator=estimator,
                 trials=min(trials or TARGET_TRIALS, TARGET_TRIALS),
                 progress=lambda told, step=step: tell(f"{step}: {told}"),  # type: ignore[misc]
             )
         )
     return tuple(needs)
+
+
+def _quick_enough(design: Design, best: str) -> str:
+    """The better estimator, or the least mass where hundreds of trials of the better one take minutes.
+
+    The least mass is then what a wanted error is asked of: who gets it so gets it from the better
+    one, up to chance.
+    """
+    slow = design.site.operator.space.size >= forecasts.SLOW
+    return forecasts.ESTIMATORS[0] if slow and best == forecasts.ESTIMATORS[1] else best
 
 
 def _curves(

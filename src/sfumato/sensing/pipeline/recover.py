@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -23,6 +23,7 @@ from sfumato.sensing.pipeline.inputs import (
     true_sources,
 )
 from sfumato.sensing.recovery.answer import Answer, Estimate
+from sfumato.sensing.recovery.ceiling import ceiling_of
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.recovery.community import community_of
@@ -44,10 +45,12 @@ from sfumato.sensing.results.diagnostics import (
     RecoveryDiagnostics,
 )
 from sfumato.sensing.results.recovery import RecoveryResult
+from sfumato.sensing.results.verdict import UNLIKELY, verdict_of
 from sfumato.sensing.tables import read_sigma
 from sfumato.spaces import Graph
 
 if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
 
 Unknown = Literal["offset", "time", "sensors"]
@@ -251,17 +254,14 @@ def recovered(
         remarks.append(f"{estimator.name} {why}: the answer is the least mass")
         estimator = estimator_named(LEAST)
     by_noise = found.status == "infeasible" and tested is not None and not tested.message
+    ceiling = ceiling_of(found)
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
-        if field is not None:
-            remarks.insert(
-                0, "the answer takes the fitted field for known, so it is surer than it should be"
-            )
-        if by_noise:
-            remarks.append(
-                "a test finds that the physics fits, so it was the noise: here is an answer"
-            )
         answer = estimator.estimate(_problem(found, noise, options, labels))
+        if by_noise and not _unexplained(answer):
+            remarks.append(
+                "R has no answer, as noise alone does in 1 draw of 10: a test finds that the physics fits"
+            )
     elif field is not None:
         told = (
             "nothing can be told" if found.status == "zero" else "no sources explain the readings"
@@ -279,7 +279,10 @@ def recovered(
         _distance(answer.estimate, truth)
         if answer is not None and answer.estimate.masses.any()
         else None,
+        _suspects(found, read, options) if field is None and tested and tested.message else (),
+        ceiling,
     )
+    diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
         read.site,
         read.names,
@@ -293,6 +296,20 @@ def recovered(
         diagnostics,
         None if field is None else found,
     )
+
+
+def _unexplained(answer: Answer) -> bool:
+    fits = None if answer.beliefs is None else answer.beliefs.fits
+    return fits is not None and fits < UNLIKELY
+
+
+def _suspects(
+    found: Recovery, read: MergedReadings, options: RecoveryOptions
+) -> tuple[FaultySensor, ...]:
+    """The sensors to go and look at, where the readings do not fit."""
+    from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
+
+    return faulty_sensors(found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass)
 
 
 def _distance(found: Recovery | Estimate, truth: FloatArray | None) -> float | None:

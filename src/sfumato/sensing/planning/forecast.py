@@ -34,6 +34,7 @@ NARROW = 0.39  # of the mean: how wide an interval may be when trials end
 # Of each estimator. Most scenes end with them, so that no interval is taken where trials happened
 # to agree.
 FEWEST = 400, 150
+SLOW, FEWEST_SLOW = 1000, 60  # cells from which on a trial of the Bayes median takes a second
 BATCH = 20
 MAX_EVEN = 60  # trials of what can be said without a reading: it differs little between them
 GUESSING = 0.7  # of the error without any reading: from there on an answer is close to guessing
@@ -150,10 +151,11 @@ def forecast_recovery(
     """What error to expect on a site before it is built: simulated until the answer is narrow enough.
 
     Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 150
-    of the Bayes median, and more where the interval of the mean would be wider than 39 % of it; at
-    most `max_trials`. The least mass is quick, so it runs at least as often, on the same sources and
-    noise, and its errors steady those of the other (by regression in double sampling [cochran77,
-    ch. 12]). To leave the Bayes median out, name the least mass alone among `estimators`.
+    of the Bayes median (60 from 1,000 cells on, where one takes a second), and more where the
+    interval of the mean would be wider than 39 % of it; at most `max_trials`. The least mass is
+    quick, so it runs at least as often, on the same sources and noise, and its errors steady those
+    of the other (by regression in double sampling [cochran77, ch. 12]). To leave the Bayes median
+    out, name the least mass alone among `estimators`.
 
     Limits. It forecasts the mean over random places and over noise, for sources that are as the
     scene says and physics that is as the operator says. Single answers vary much more: by
@@ -198,11 +200,12 @@ def forecast_recovery(
     while True:
         more(quick)
         least_mass = mean_error(quick, errors[quick])
-        if _enough(least_mass, limit, 0):
+        if _enough(least_mass, limit, FEWEST[0]):
             break
     bayes, why_not = None, "" if slow in estimators else "it was not asked for"
     try:
-        while slow in estimators and (bayes is None or not _enough(bayes, limit, 1)):
+        fewest = FEWEST_SLOW if scene.operator.space.size >= SLOW else FEWEST[1]
+        while slow in estimators and (bayes is None or not _enough(bayes, limit, fewest)):
             more(slow)
             if len(errors[quick]) < len(errors[slow]):
                 more(quick)
@@ -213,7 +216,7 @@ def forecast_recovery(
     for name in (one for one in estimators if one not in ESTIMATORS):
         try:
             why, found = estimator_named(name).unsuitable(scene.operator, scene.sigma), None
-            while not why and (found is None or not _enough(found, limit, 1)):
+            while not why and (found is None or not _enough(found, limit, FEWEST[1])):
                 more(name)
                 found = mean_error(name, errors[name])
         except Exception as problem:  # somebody else's code: theirs fails, not the plan
@@ -227,8 +230,8 @@ def forecast_recovery(
     )
 
 
-def _enough(found: ErrorForecast, limit: int, which: int) -> bool:
-    return found.trials >= limit or (found.trials >= FEWEST[which] and found.width <= NARROW)
+def _enough(found: ErrorForecast, limit: int, fewest: int) -> bool:
+    return found.trials >= limit or (found.trials >= fewest and found.width <= NARROW)
 
 
 def draw_trials(

@@ -59,6 +59,7 @@ class SourceBeliefs:
         rhat: Their scale reduction, near 1 where they agree.
         mixing_message: The same in a sentence.
         communities: On a graph: the probability that each community holds most of the mass.
+        fits: P-value of the draw that explains the readings best; None in files of before.
     """
 
     level: float
@@ -71,6 +72,7 @@ class SourceBeliefs:
     rhat: float
     mixing_message: str
     communities: tuple[float, ...] | None = None
+    fits: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The keys of a saved answer."""
@@ -85,6 +87,8 @@ class SourceBeliefs:
         }
         if self.communities is not None:
             data["communities"] = list(self.communities)
+        if self.fits is not None:
+            data["fits"] = self.fits
         return data
 
     @staticmethod
@@ -103,6 +107,7 @@ class SourceBeliefs:
             float(data["mixing"]["rhat"]),
             str(data["mixing"]["said"]),
             None if shares is None else tuple(map(float, shares)),
+            None if data.get("fits") is None else float(data["fits"]),
         )
 
 

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from sfumato.sensing.results.track import TrackResult
     from sfumato.sensing.results.whisper import WhisperResult
 
-REMARKS = {
-    "optimal": "",
-    "zero": "nothing can be told from the noise",
-    "infeasible": "no answer: the readings do not fit the site",
+BANNERS = {
+    "rely": "",
+    "care": "",
+    "nothing": "nothing can be told from the noise",
+    "misfit": "do not rely on this: the readings do not fit",
 }
 UNFITTED = "with the fitted field there is no answer: this is R of the readings as released"
 
@@ -72,13 +73,13 @@ def draw_recovery(
     space = seen.operator.space
     floor = floor_of(plan, space)
     beside = None if only_r(result) else answer
-    status = "" if answer is not None else REMARKS[seen.status]
+    banner = BANNERS[result.verdict.kind]
     common: dict[str, Any] = {
         "sources": sources,
         "readings": seen.readings,
         "caption": "\n".join(filter(None, (_caption(result), plan.sentence))),
         "rehearsal": result.rehearsal,
-        "remark": UNFITTED if unfitted else status,
+        "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
     }
     if isinstance(space, Line):
@@ -107,7 +108,15 @@ def draw_recovery(
             names=None if result.site.cells is None else result.site.cells,
             **common,
         )
-    return draw_plane_recovery(space, found.estimate, floor=floor, **common)
+    names = seen.operator.sensors.names
+    suspected = {one.sensor for one in result.diagnostics.suspects}
+    return draw_plane_recovery(
+        space,
+        found.estimate,
+        suspects=[i for i, name in enumerate(names) if name in suspected],
+        floor=floor,
+        **common,
+    )
 
 
 def floor_of(plan: FloorPlan, space: Line | Grid | Graph | Points) -> Floor:
@@ -138,7 +147,9 @@ def node_positions(
 
 def _caption(result: RecoveryResult) -> str:
     when = f", {result.time}" if result.time else ""
-    text = f"{result.site.name}{when}: {result.statement}"
+    verdict = result.verdict
+    said = "; and ".join([verdict.message, *verdict.reasons])
+    text = f"{result.site.name}{when}: {result.statement}\nVerdict: {said}."
     answer, field = result.answer, result.diagnostics.field
     if answer is None or only_r(result):
         return text
@@ -147,8 +158,6 @@ def _caption(result: RecoveryResult) -> str:
         told += "; each band is a statement of its own, that all hold together is less likely"
     if field is not None:
         told += f"; it rests on a fitted field: {'; '.join(field.messages) or 'nothing had to be changed'}"
-    if answer.beliefs is not None and not answer.beliefs.mixed:
-        told += "; ITS DRAWS DID NOT MIX, take it as a guess"
     return f"{text}{told}."
 
 

@@ -56,7 +56,7 @@ def plan_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     from sfumato.sensing.render.plan_required import required_lines
 
     first, second, *more = noise_lines(plan, details=details)
-    lines = [first, *assumed_lines(plan), second]
+    lines = [outlook_line(plan), first, *assumed_lines(plan), second]
     if plan.forecast is not None:
         lines += forecast_lines(plan.design, plan.forecast, readings=plan.readings)
         if plan.required:
@@ -68,6 +68,41 @@ def plan_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
                 readings=plan.readings,
             )
     return [*lines, *more, *resolution_lines(plan), *_cost_lines(plan)]
+
+
+def outlook_line(plan: SensorPlan) -> str:
+    """Will it work? Yes, hardly, or no, why, and what would: one sentence."""
+    found, design = plan.outlook, plan.design
+    missed = [one for one in plan.required if one.value is None]
+    if plan.required and len(missed) == len(plan.required):
+        tried = listed([axis_name(design, one.axis) for one in missed], "or")
+        best = min(one.best_error.mean for one in missed)
+        return (
+            f"will it work? no: a mean error of {missed[0].target:g} is not reached by any {tried} tried; the "
+            f"least is {short(best)}"
+        )
+    count = len(design.site.sensors)
+    of = "its noise" if count == 1 else "their noise"
+    why = (
+        f"one source is read as up to {found.signal:.2g} through noise of sigma {found.sigma:.2g}; "
+        f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
+        f"{of} in one reading, and {found.needed:.2g} would do"
+    )
+    would = []
+    if found.cost is not None:
+        name = "epsilon" if isinstance(plan.total, ApproxDP) else "rho"
+        all_of_it = " for all readings together" if (plan.readings or 1) > 1 else ""
+        would.append(f"{name} {up(found.cost)}{all_of_it}")
+    if found.readings is not None:
+        would.append(
+            f"{many(found.readings, 'reading')} instead of {plan.readings:,} for the same cost"
+        )
+    if found.radius is not None:
+        would.append(f"a radius of {found.radius:.2g}")
+    if found.averaged:
+        would.append(f"the mean of all {plan.readings:,} readings, of a source that stays")
+    more = f"; it would with about {listed(would, 'or')}" if would else ""
+    return f"will it work? {found.kind}: {why}{more}"
 
 
 def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:

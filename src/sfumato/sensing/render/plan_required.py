@@ -101,7 +101,12 @@ def _so(one: Requirement, name: str) -> str:
     """What to buy, and what that gives: enough sensors surely, or those from where on more buy little."""
     count = one.enough if one.surely is None else one.surely
     got = one.means[count]
-    verdict = "is" if got.high <= one.target else "may be" if got.low <= one.target else "is not"
+    if got.low > one.target:
+        return (
+            f"so no: no number of sensors tried brings a mean error within {one.target:g}; buying more does "
+            f"not help, since {_amount(one.axis, name, count)} give {short(got.mean)} ({interval(got)})"
+        )
+    verdict = "is" if got.high <= one.target else "may be"
     return (
         f"so buy {_amount(one.axis, name, count)}, for a mean error of {short(got.mean)} "
         f"({interval(got)}), which {verdict} within {one.target:g}"

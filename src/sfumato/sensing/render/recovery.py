@@ -25,12 +25,6 @@ TOO_WIDE = (
     "errors too wide to tell, or none at all: the readings do not tell these sources apart; the bands of "
     "bayes-median say what can be told"
 )
-STATUS = {
-    "optimal": "",
-    "zero": "the readings are within the radius of no sources at all: nothing can be told from them",
-    "infeasible": "no sources in the box explain the readings within the radius (this is proved): the site "
-    "does not fit (`fit` may find out why), or `radius` or `max_mass` is too small",
-}
 
 
 def recovery_text(result: RecoveryResult) -> str:
@@ -57,7 +51,8 @@ def recovery_lines(result: RecoveryResult) -> list[Any]:
     answer, told = result.answer, result.diagnostics
     name = result.site.name
     by_r = only_r(result)
-    lines: list[Any] = []
+    lines: list[Any] = [f"verdict: {told.verdict.message}"]
+    lines += [f"  and {reason}" for reason in told.verdict.reasons]
     if answer is not None and not by_r:
         lines += [*_answered(result, answer), f"R: {_status(result)}"]
     else:
@@ -74,17 +69,11 @@ def only_r(result: RecoveryResult) -> bool:
 
 def _remarks(result: RecoveryResult) -> list[str]:
     """What must be known of a result, whoever asks for quiet."""
-    told, status = result.diagnostics, result.certificate.status
-    return [
-        *([STATUS[status]] if told.field is None and status != "optimal" else []),
-        *told.remarks,
-        *(() if told.field is None else told.field.messages),
-        *(
-            [told.misfit.message]
-            if told.field is None and told.misfit and told.misfit.message
-            else []
-        ),
-    ]
+    told = result.diagnostics
+    said = [told.verdict.message, *told.verdict.reasons]
+    more = [*told.remarks, *(() if told.field is None else told.field.messages)]
+    # What the verdict says is not said again.
+    return [one for one in more if not any(one in sentence for sentence in said)]
 
 
 def _answered(result: RecoveryResult, answer: Answer) -> list[Any]:
@@ -124,7 +113,6 @@ def _believed(result: RecoveryResult, answer: Answer, beliefs: SourceBeliefs) ->
     mass = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
     head = f"{result.site.name}: how many sources: {many}; total mass {mass} with {percent(beliefs.level)}"
     lines = [f"{head}; the draws mixed"] if beliefs.mixed else [head, beliefs.mixing_message]
-    lines += [beliefs.doubt] if beliefs.doubt else []
     top = result.certificate.max_mass
     if high < FAR_BELOW * top:
         lines.append(

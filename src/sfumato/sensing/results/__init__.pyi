@@ -15,6 +15,7 @@ from .release import (
     UnsealedResult,
 )
 from .track import TrackedRound, TrackedSource, TrackResult, read_track
+from .verdict import Verdict
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "TrackedRound",
     "TrackedSource",
     "UnsealedResult",
+    "Verdict",
     "WhisperCommunity",
     "WhisperResult",
     "WhisperStart",

@@ -6,10 +6,15 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.sensing.results.verdict import Verdict
+
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
     from sfumato.sensing.diagnostics.misfit import Misfit
+    from sfumato.sensing.recovery.ceiling import Ceiling
+
+UNJUDGED = Verdict("nothing", "nothing was judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +83,12 @@ class FieldReport:
             "time": self.time,
             "time_is_below": self.time_is_below,
             "interval": None if self.interval is None else list(self.interval),
-            "suspects": [asdict(one) for one in self.faulty_sensors],
+            "suspects": suspects_json(self.faulty_sensors),
         }
 
     @staticmethod
     def from_json(data: Any) -> FieldReport:
         """What a JSON object states."""
-        from sfumato.sensing.diagnostics.field_sensors import FaultySensor
-
         between = data["interval"]
         return FieldReport(
             tuple(map(str, data["said"])),
@@ -94,7 +97,7 @@ class FieldReport:
             _maybe(data["time"]),
             _maybe(data["time_is_below"]),
             None if between is None else (float(between[0]), float(between[1])),
-            tuple(FaultySensor(**one) for one in data["suspects"]),
+            suspects_from(data["suspects"]),
         )
 
 
@@ -134,6 +137,10 @@ class RecoveryDiagnostics:
         community: On a graph, the community that holds most of R's mass.
         emd: Earth mover's distance of R to the true sources, where these were given.
         answer_emd: The same of the answer.
+        suspects: Sensors that the others contradict, looked for where the physics does not fit and
+            no field was fitted; they were not left out.
+        ceiling: The largest mass of a source, where it holds R down; None where it does not.
+        verdict: Whether to rely on the recovery, from all of these.
     """
 
     remarks: tuple[str, ...] = ()
@@ -142,12 +149,27 @@ class RecoveryDiagnostics:
     community: CommunityReport | None = None
     emd: float | None = None
     answer_emd: float | None = None
+    suspects: tuple[FaultySensor, ...] = ()
+    ceiling: Ceiling | None = None
+    verdict: Verdict = UNJUDGED
 
     @property
     def faulty_sensors(self) -> tuple[FaultySensor, ...]:
-        """Sensors that the others contradict, where a field was fitted."""
-        return () if self.field is None else self.field.faulty_sensors
+        """Sensors that the others contradict: left out where a field was fitted, else suspected."""
+        return self.suspects if self.field is None else self.field.faulty_sensors
 
 
 def _maybe(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def suspects_json(suspects: tuple[FaultySensor, ...]) -> list[dict[str, Any]]:
+    """Suspected sensors as they are saved and printed."""
+    return [asdict(one) for one in suspects]
+
+
+def suspects_from(data: Any) -> tuple[FaultySensor, ...]:
+    """The suspected sensors that a JSON list states."""
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+
+    return tuple(FaultySensor(**one) for one in data)

@@ -11,6 +11,7 @@ from sfumato.files import decoding
 from sfumato.privacy import ZCDP, ApproxDP, as_approx
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
+from sfumato.sensing.planning.outlook import Outlook, outlook_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
 from sfumato.sensing.planning.ratio import Ratio
 from sfumato.sensing.render.plan import axis_name, best_time
@@ -125,10 +126,25 @@ class SensorPlan:
             self.readings, self.total, self.noise.cost, together, as_approx(together, STATED)
         )
 
+    @property
+    def outlook(self) -> Outlook:
+        """Whether it will work, and what would: said before all else."""
+        return outlook_of(
+            self.design,
+            self.noise,
+            total=self.total,
+            readings=self.readings,
+            signal=self.peak,
+            forecast=self.forecast,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The plan in numbers; what is not finite is None."""
-        site, noise = self.design.site, self.noise
+        from sfumato.sensing.render.plan import outlook_line
+
+        site, noise, outlook = self.design.site, self.noise, self.outlook
         told: dict[str, Any] = {
+            "outlook": outlook.to_json() | {"said": outlook_line(self)},
             "design": design_json(self.design, self.total, self.readings, self.options)
             | {"simulates": self.simulates},
             "site": site.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,17 @@ from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate, place_of
+from sfumato.sensing.recovery.ceiling import Ceiling
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
     MisfitReport,
     RecoveryDiagnostics,
+    suspects_from,
+    suspects_json,
 )
+from sfumato.sensing.results.verdict import Verdict, verdict_of
 
 FORMAT = "sfumato-recovery/1"
 
@@ -73,6 +77,11 @@ class RecoveryResult:
         return () if self.answer is None else self.answer.regions or ()
 
     @property
+    def verdict(self) -> Verdict:
+        """Whether to rely on it: one verdict, of all that was tested."""
+        return self.diagnostics.verdict
+
+    @property
     def expected_noise(self) -> float | None:
         """How far noise alone moves all readings together, about: sigma sqrt(sensors)."""
         return None if self.sigma is None else self.sigma * len(self.names) ** 0.5
@@ -108,6 +117,7 @@ class RecoveryResult:
             "format": FORMAT,
             "rehearsal": self.rehearsal,
             "statement": self.statement,
+            "verdict": told.verdict.to_json(),
             "status": found.status,
             "objective": found.objective if solved else None,
             "gap": found.gap if solved else None,
@@ -129,6 +139,8 @@ class RecoveryResult:
             "remarks": list(told.remarks),
             "misfit": None if told.misfit is None else told.misfit.to_json(),
             "field": None if told.field is None else told.field.to_json(),
+            "suspects": suspects_json(told.suspects),
+            "ceiling": None if told.ceiling is None else told.ceiling.to_json(),
         }
         if told.community is not None:
             data["community"] = told.community.to_json()
@@ -205,17 +217,19 @@ def _result(data: Any, site: Site | None) -> RecoveryResult:
     site = Site.from_json(data["site"]) if site is None else site
     names = tuple(map(str, data["readings"]))
     answer = data.get("answer")
+    certificate = _certificate(data, site, names)
+    answered = None if answer is None else Answer.from_json(answer, site)
     return RecoveryResult(
         site=site,
         names=names,
-        certificate=_certificate(data, site, names),
+        certificate=certificate,
         sigma=None if data["sigma"] is None else float(data["sigma"]),
         statement=str(data["statement"]),
         rehearsal=bool(data["rehearsal"]),
         time=str(data["time"]),
         averaged=bool(data["averaged"]),
-        answer=None if answer is None else Answer.from_json(answer, site),
-        diagnostics=_diagnostics(data, answer or {}),
+        answer=answered,
+        diagnostics=_judged(_diagnostics(data, answer or {}), data, certificate, answered),
     )
 
 
@@ -255,7 +269,19 @@ def _diagnostics(data: Any, answer: Any) -> RecoveryDiagnostics:
         None if where is None else CommunityReport.from_json(where),
         None if data.get("emd") is None else float(data["emd"]),
         None if answer.get("emd") is None else float(answer["emd"]),
+        suspects_from(data.get("suspects", ())),
+        None if data.get("ceiling") is None else Ceiling.from_json(data["ceiling"]),
     )
+
+
+def _judged(
+    told: RecoveryDiagnostics, data: Any, certificate: Recovery, answer: Answer | None
+) -> RecoveryDiagnostics:
+    """With the verdict that was saved; files of before have none, and get that of what they say."""
+    stated = data.get("verdict")
+    if stated is not None:
+        return replace(told, verdict=Verdict.from_json(stated))
+    return replace(told, verdict=verdict_of(certificate.status, answer, told))
 
 
 def read_recovery(path: str | Path) -> RecoveryResult:

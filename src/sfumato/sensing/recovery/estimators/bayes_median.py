@@ -116,16 +116,22 @@ def median_shares(draws: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
     array([1., 0.])
     """
     places = len(draws[0][0])
-    costs, sums, taken, blocks = [np.zeros(places)], [], [], []
+    costs, sums = [np.zeros(places)], list[FloatArray]()
+    rows, columns, values = list[IntArray](), list[IntArray](), list[FloatArray]()
+    row, column = 0, places
     for distances, shares in draws:
         atoms = shares.size
         costs.append(distances.ravel())
         sums += [np.zeros(places), shares]
-        taken += [-sparse.eye_array(places), sparse.coo_array((atoms, places))]
-        leave = sparse.kron(sparse.eye_array(places), np.ones((1, atoms)))
-        arrive = sparse.kron(np.ones((1, places)), sparse.eye_array(atoms))
-        blocks.append(sparse.vstack([leave, arrive]))
-    plans: Any = sparse.hstack([sparse.vstack(taken), sparse.block_diag(blocks)])
+        # x_s leaves each place as f has it (a row each), and arrives at each atom as shares have it.
+        place, atom = np.divmod(np.arange(places * atoms), atoms)
+        plan = column + np.arange(places * atoms)
+        rows += [row + np.arange(places), row + place, row + places + atom]
+        columns += [np.arange(places), plan, plan]
+        values += [np.full(places, -1.0), np.ones(plan.size), np.ones(plan.size)]
+        row, column = row + places + atoms, column + plan.size
+    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    plans: Any = sparse.coo_array(entries, shape=(row, column))
     solved = linprog(
         np.concatenate(costs), A_eq=plans.tocsr(), b_eq=np.concatenate(sums), method="highs-ipm"
     )
@@ -171,6 +177,7 @@ class BayesMedian:
             rng=problem.rng,
             max_mass=problem.max_mass,
             max_sources=problem.max_sources,
+            anywhere=True,
         )
         told = SourceBeliefs(
             LEVEL,
@@ -185,6 +192,7 @@ class BayesMedian:
             None
             if problem.labels is None
             else tuple(community_beliefs(beliefs, problem.labels).tolist()),
+            beliefs.fits,
         )
         return Answer(
             self.name,

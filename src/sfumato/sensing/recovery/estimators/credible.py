@@ -12,6 +12,7 @@ from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import CredibleRegion
+from sfumato.sensing.recovery.estimators.posterior_cells import half_cells
 from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
 PLACES = 200  # those with most of the expected mass are tried as centers
@@ -22,8 +23,9 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
 
     The first band is the smallest ball that holds a source in a share `level` of the draws. Each
     draw's source nearest to its center is then taken away, and the next ball is found in what is
-    left, until it would be wider than a quarter of the space. Where cells stand for others, radii
-    have their reach added. Each band is a statement of its own: that all of them hold together is
+    left, until it would be wider than a quarter of the space. Sources stand anywhere in a cell, so a
+    band holds whole cells of a line or a grid, not their middles alone. Where cells stand for
+    others, radii have their reach added. Each band is a statement of its own: that all of them hold together is
     less likely.
 
     Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
@@ -46,15 +48,16 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
     tried = np.sort(tried[shares[tried] > 0])
     places = space.places(tried)
     widest = _extent(beliefs.operator) / 4
-    left, found = beliefs, []
+    left, found, half = beliefs, [], half_cells(beliefs.operator)
     while (left.cells >= 0).any():
-        apart = left.nearest(places)
+        apart = left.nearest(places, beyond=half)
         order = np.argsort(apart, axis=0, kind="stable")
         below = np.cumsum(left.weights[order], axis=0)
         enough = (below >= level - 1e-12).argmax(axis=0)
         radii = apart[order[enough, np.arange(len(places))], np.arange(len(places))]
         best = int(np.argmin(radii))
-        if not radii[best] <= widest:
+        # Where a few cells are the whole space, one of them is wide.
+        if not radii[best] <= max(widest, float(half.max())):
             break
         held = float(left.weights @ (apart[:, best] <= radii[best]))
         # Cells may stand for others as far away as that.

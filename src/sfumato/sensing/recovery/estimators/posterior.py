@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
@@ -18,7 +18,14 @@ from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.diagnostics.mixing import judge
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimators.least_mass import positive, readings_of
-from sfumato.sensing.recovery.estimators.posterior_cells import BLUR, Runs, all_runs, beside, closer
+from sfumato.sensing.recovery.estimators.posterior_cells import (
+    BLUR,
+    Runs,
+    all_runs,
+    beside,
+    closer,
+    off_center,
+)
 from sfumato.sensing.recovery.estimators.posterior_kernel import anneal
 from sfumato.sensing.recovery.estimators.source_posterior import CROWDED, SourcePosterior
 from sfumato.sensing.recovery.solver.operator_cache import afresh, cached
@@ -48,6 +55,7 @@ def posterior(
     max_mass: float = 1.0,
     max_sources: int | None = None,
     masses: Masses = "learned",
+    anywhere: bool = False,
 ) -> SourcePosterior:
     """Draws of the sources that could have led to readings, by what is believed of sources beforehand.
 
@@ -73,6 +81,8 @@ def posterior(
         max_mass: The largest mass of one source.
         max_sources: The most sources to consider, 1 to 64; None lets the readings decide from 12 on.
         masses: What is believed of masses: "learned", "known" or "free".
+        anywhere: Whether sources stand anywhere in their cells, and not in the middle of one: what
+            that changes in the readings counts as noise, where it is more than half a sigma.
 
     Returns:
         Weighted draws, whether they mixed, and a message where beliefs are wrong.
@@ -100,8 +110,12 @@ def posterior(
         )
     afresh(operator)
     beliefs = (False, True) if masses == "learned" else (masses == "free",)
+    between = cached(operator, "between", lambda: off_center(operator)) * top if anywhere else 0.0
+    wider = math.hypot(noise, between) if between > BLUR * noise else noise
     while True:
-        found = _closing_in(operator, readings, noise, top, believed, beliefs, rng)
+        found = _closing_in(operator, readings, wider, top, believed, beliefs, rng)
+        if wider > noise:
+            found = replace(found, sigma=noise, off_center=wider / noise)
         crowded = found.counts.size > believed and found.counts[believed] > CROWDED
         if max_sources is not None or believed == LIMIT or not crowded:
             return found

@@ -28,7 +28,8 @@ class SourcePosterior:
     some that stand for others, none of them farther away than `reach`. `fits` is the p-value of the
     draw that fits best: where it is tiny nothing that is believed explains the readings, and `message`
     says so. `widened` is by how much noise was taken to be larger than `sigma` because cells stand
-    for others. All of it was computed from released readings alone, so nothing in it costs privacy.
+    for others, and `off_center` because sources stand anywhere in their cells. All of it was
+    computed from released readings alone, so nothing in it costs privacy.
     """
 
     operator: Operator
@@ -45,6 +46,7 @@ class SourcePosterior:
     widened: float
     fits: float
     max_sources: int
+    off_center: float = 1.0
 
     @property
     def counts(self) -> FloatArray:
@@ -101,13 +103,14 @@ class SourcePosterior:
         here = np.atleast_2d(np.asarray(place, dtype=np.float64))
         return float(self.weights @ (self.nearest(here)[:, 0] <= radius))
 
-    def nearest(self, places: FloatArray) -> FloatArray:
-        """How far the nearest source is from each place: draws by places."""
+    def nearest(self, places: FloatArray, *, beyond: FloatArray | None = None) -> FloatArray:
+        """How far the nearest source is from each place: draws by places; and so much `beyond` its cell."""
         space = self.operator.space
         cells = np.unique(self.cells[self.cells >= 0])
+        more = 0.0 if beyond is None else beyond[cells, np.newaxis]
         apart = np.vstack(
             [
-                space.distances_between(places, space.places(cells)).T,
+                space.distances_between(places, space.places(cells)).T + more,
                 np.full(len(places), np.inf),
             ]
         )

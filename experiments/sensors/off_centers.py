@@ -1,0 +1,110 @@
+"""How often bands hold a source that stands anywhere in its cell: python -m experiments.sensors.off_centers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from experiments.sensors.protocol import generator
+
+from sfumato._types import FloatArray
+from sfumato.sensing import heat_line, heat_plane
+from sfumato.sensing.model.operators.heat import heat
+from sfumato.sensing.model.operators.places import even_places
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.estimators import bands
+from sfumato.sensing.recovery.estimators.posterior import posterior
+from sfumato.sensing.recovery.estimators.posterior_cells import half_cells
+from sfumato.spaces import Grid
+
+MOST = 3
+"""Sources of mass 1, 1 to 3 of them, as likely each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Bands that were made, what they say on average, and how many hold, with and without the half cell."""
+
+    count: int
+    said: float
+    held: int
+    middles: int
+
+
+LINE = heat_line(sources=40, sensors=20, diffusion_time=0.02)
+PLANE = heat_plane(
+    sources=Grid(4), sensors=even_places(25, np.zeros(2), np.ones(2)), diffusion_time=0.01
+)
+
+
+def read_from(operator: Operator, places: FloatArray) -> FloatArray:
+    """What sensors read of units at any places, without noise."""
+    sensors, time = operator.sensors.positions, float(operator.time or 0)
+    parts = [heat(sensors[:, [i]] - places[:, i], time) for i in range(places.shape[1])]
+    return np.asarray(np.prod(parts, axis=0).sum(axis=1))
+
+
+def count_bands(
+    operator: Operator,
+    sigma: float,
+    place: Callable[[np.random.Generator, int], FloatArray],
+    *,
+    scenes: int,
+    rng: np.random.Generator,
+) -> Counted:
+    """All bands of so many scenes, whose sources `place` puts somewhere."""
+    said, held, middles = list[float](), 0, 0
+    half = float(np.median(half_cells(operator)))
+    for _ in range(scenes):
+        at = place(rng, int(rng.integers(1, MOST + 1)))
+        noise = sigma * rng.standard_normal(len(operator.sensors))
+        beliefs = posterior(
+            operator, read_from(operator, at) + noise, sigma=sigma, rng=rng, max_sources=MOST,
+            anywhere=True,
+        )  # fmt: skip
+        for one in bands(beliefs):
+            near = float(np.abs(at - one.place).sum(axis=1).min())
+            said.append(one.probability)
+            held += near <= one.radius + 1e-12
+            middles += near <= one.radius - half + 1e-12
+    return Counted(len(said), float(np.mean(said)) if said else 0.0, held, middles)
+
+
+def in_cells(operator: Operator) -> Callable[[np.random.Generator, int], FloatArray]:
+    """Sources in the middle of cells."""
+    return lambda rng, count: operator.space.places(rng.integers(0, operator.space.size, count))
+
+
+def anywhere(operator: Operator) -> Callable[[np.random.Generator, int], FloatArray]:
+    """Sources anywhere on the site."""
+    return lambda rng, count: rng.random((count, operator.sensors.positions.shape[1]))
+
+
+def main() -> None:
+    """Print a table: how often bands hold, by noise, and by where sources stand."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenes", type=int, default=100)
+    scenes = parser.parse_args().scenes
+    print("| site | source over sigma | sources | bands | said | held | middles alone |")
+    print("|---|---|---|---|---|---|---|")
+    for name, operator, sigmas in (
+        ("line of 40 cells", LINE, (0.03, 0.1, 0.3)),
+        ("plane of 256 cells", PLANE, (0.1, 0.5)),
+    ):
+        peak = float(operator.columns(np.arange(operator.space.size)).max())
+        for sigma in sigmas:
+            for words, place in (("middle of cells", in_cells), ("anywhere", anywhere)):
+                rng = generator("off centers", name, sigma, words)
+                found = count_bands(operator, sigma, place(operator), scenes=scenes, rng=rng)
+                cells = [f"{found.held / found.count:.1%}", f"{found.middles / found.count:.1%}"]
+                print(
+                    f"| {name} | {peak / sigma:.0f} | {words} | {found.count} | {found.said:.1%} | "
+                    f"{' | '.join(cells)} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Will it work? One answer before all numbers: do sensors see a source through noise, and what would."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, as_approx, gaussian_sigma
+
+if TYPE_CHECKING:
+    from sfumato.sensing.planning.design import Design
+    from sfumato.sensing.planning.forecast import RecoveryForecast
+    from sfumato.sensing.release.noise_plan import NoisePlan
+
+WELL = 0.5
+"""Of the error without any reading: a forecast below it is an answer worth having."""
+SAMPLE = 256
+HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Whether a plan will work, and what would.
+
+    Attributes:
+        kind: "yes", "hardly" or "no": by simulated errors where there are some, else by `seen`.
+        signal: The most that one sensor reads of one source.
+        sigma: The noise that each sensor adds.
+        seen: How many deviations of their noise all sensors together see one source with, in one
+            reading and at a middling place: |M_x| / sigma.
+        needed: How many it takes to tell the place from others: sqrt(2 log cells) is what noise
+            alone makes of the best of so many, and one more.
+        cost: The epsilon (or rho) of all readings together with which it would be seen so; None
+            where it is, or where none does.
+        readings: So many readings, at the cost that was asked, would see it so; None where even one
+            does not, or where only one was asked for.
+        radius: The radius within which nobody would tell, about, at which it would be seen so.
+        averaged: Whether the mean of all readings sees so well a source that stays.
+    """
+
+    kind: Literal["yes", "hardly", "no"]
+    signal: float
+    sigma: float
+    seen: float
+    needed: float
+    cost: float | None = None
+    readings: int | None = None
+    radius: float | None = None
+    averaged: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in numbers."""
+        return asdict(self)
+
+
+def outlook_of(
+    design: Design,
+    noise: NoisePlan,
+    *,
+    total: ZCDP | ApproxDP,
+    readings: int | None,
+    signal: float,
+    forecast: RecoveryForecast | None,
+) -> Outlook:
+    """Whether sensors see one source of mass 1 through their noise, and what it would take."""
+    operator = design.site.operator
+    size = operator.space.size
+    cells = np.unique(np.linspace(0, size - 1, SAMPLE).astype(np.int64))
+    norm = float(np.median(np.linalg.norm(operator.columns(cells), axis=0)))
+    seen, needed = norm / noise.sigma, math.sqrt(2 * math.log(max(size, 2))) + 1
+    kind = _simulated(forecast) if forecast is not None else _seen(seen, needed)
+    if kind == "yes" or not seen > 0:
+        return Outlook(kind, signal, noise.sigma, seen, needed)
+    times = (needed / seen) ** 2  # of rho: sigma falls as its root
+    count = readings or 1
+    fewer = math.floor(count / times) if count > 1 else 0
+    neighbors = design.site.neighbors
+    return Outlook(
+        kind,
+        signal,
+        noise.sigma,
+        seen,
+        needed,
+        _cost(noise, total, count, times),
+        fewer or None,
+        float(neighbors.radius) / math.sqrt(times) if isinstance(neighbors, MovedMass) else None,
+        count > 1 and seen * math.sqrt(count) >= needed,
+    )
+
+
+def _seen(seen: float, needed: float) -> Literal["yes", "hardly", "no"]:
+    return "yes" if seen >= needed else "hardly" if seen >= needed / 2 else "no"
+
+
+def _simulated(forecast: RecoveryForecast) -> Literal["yes", "hardly", "no"]:
+    if forecast.useless:
+        return "no"
+    return "yes" if forecast.best.mean <= WELL * forecast.even else "hardly"
+
+
+def _cost(noise: NoisePlan, total: ZCDP | ApproxDP, readings: int, times: float) -> float | None:
+    """The epsilon, or rho, of all readings together whose noise is the root of `times` smaller."""
+    if isinstance(noise.cost, ZCDP):
+        rho = noise.cost.rho * readings * Fraction(times)
+        if isinstance(total, ZCDP):
+            return float(rho)
+        return float(as_approx(ZCDP(rho), total.delta).epsilon)
+    delta = noise.cost.delta
+    low = high = float(noise.cost.epsilon)
+    unit = gaussian_sigma(low, delta) / math.sqrt(times)
+    while gaussian_sigma(high, delta) > unit:
+        high *= 2
+        if high > 1e6:
+            return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gaussian_sigma(middle, delta) > unit else (low, middle)
+    return high

@@ -235,8 +235,8 @@ def _every_row_a_user() -> None:
     from sfumato.privacy import UNITS
     from sfumato.records import aggregate as sums
 
-    def unbounded(rows: Any, columns: Any, groups: Any) -> Any:
-        place = ["cell"] if groups is None else ["group", "cell"]
+    def unbounded(rows: Any, columns: Any, parts: Any, groups: Any) -> Any:
+        place = [*sums.PART_NAMES[: len(parts)], "cell"]
         return rows.group_by(place).agg(units=rows.count() * UNITS)
 
     plant(sums, "_sums", unbounded)
@@ -248,14 +248,15 @@ def _every_group_a_user() -> None:
 
     true = sums._sums
 
-    def apart(rows: Any, columns: Any, groups: Any) -> Any:
-        if groups is None:
-            return true(rows, columns, groups)
-        visits = rows.group_by(["user", "group", "cell"]).agg(count=rows.count())
-        totals = visits.group_by(["user", "group"]).agg(total=visits["count"].sum())
-        joined = visits.join(totals, ["user", "group"])
-        shares = joined.select("group", "cell", units=(joined["count"] * UNITS) // joined.total)
-        return shares.group_by(["group", "cell"]).agg(units=shares.units.sum().cast("int64"))
+    def apart(rows: Any, columns: Any, parts: Any, groups: Any) -> Any:
+        if not parts:
+            return true(rows, columns, parts, groups)
+        names = list(sums.PART_NAMES[: len(parts)])
+        visits = rows.group_by(["user", *names, "cell"]).agg(count=rows.count())
+        totals = visits.group_by(["user", *names]).agg(total=visits["count"].sum())
+        joined = visits.join(totals, ["user", *names])
+        shares = joined.select(*names, "cell", units=(joined["count"] * UNITS) // joined.total)
+        return shares.group_by([*names, "cell"]).agg(units=shares.units.sum().cast("int64"))
 
     plant(sums, "_sums", apart)
 

@@ -17,7 +17,7 @@ from tests.chance import LEVEL
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Pair, SampleBox
 from sfumato.audit.fixed.fitting import fit_scorers
-from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.sequential.stakes import Fitted, plan_bold
 from sfumato.privacy import AddRemoveUser, ApproxDP, Claim, PureDP

@@ -12,7 +12,7 @@ from tests.docs.test_proofs import NAMES
 
 from sfumato.audit.assertion import FLAKE, assert_claim
 from sfumato.audit.boxes.box import Pair
-from sfumato.audit.sequential.bet import Budget
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.verdict import Verdict
 from sfumato.privacy import ZCDP, Claim, KeyedNoise, Noise, PureDP, SystemNoise

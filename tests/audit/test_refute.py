@@ -19,7 +19,8 @@ from tests.chance import LEVEL
 from sfumato._types import FloatArray
 from sfumato.audit.boxes.box import Box, FunctionBox, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Histograms, Numbers, Queries
-from sfumato.audit.sequential.bet import Budget, Look
+from sfumato.audit.sequential.bet import Look
+from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.refutation import refute
 from sfumato.audit.verdict import Verdict
 from sfumato.errors import InvalidInput, InvalidParameter

@@ -35,8 +35,6 @@ ANOTHER_THING = {
     "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
     "ledger show team",
 }  # fmt: skip
-LATER = {"beside", "baseline", "reference"}
-"""Not in the changelog's list, which is of the version before them."""
 OTHERS = """
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
@@ -115,8 +113,7 @@ def test_the_pages_name_what_must_be_said_aloud() -> None:
         (command_page(), "must be said aloud: budgets and costs", "\n"),
         (help_, "must be said aloud: budgets and costs", "\n"),
     ):
-        known = LATER if begin == "### Privacy" else set()
-        assert listed(text, begin, end) == ALOUD - COSTS - known, begin
+        assert listed(text, begin, end) == ALOUD - COSTS, begin
 
 
 @pytest.mark.parametrize(("path", "name"), MUST)

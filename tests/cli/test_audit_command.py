@@ -27,7 +27,8 @@ from sfumato.audit.codec import read_verdict
 from sfumato.audit.estimates import Pace
 from sfumato.audit.render.words import look_line, low_bits_lines, result_lines, witness_lines
 from sfumato.audit.results import AuditResult
-from sfumato.audit.sequential.bet import MAX_RUNS, Budget, Look
+from sfumato.audit.sequential.bet import Look
+from sfumato.audit.sequential.budget import MAX_RUNS, Budget
 from sfumato.audit.verdict import Event, Verdict, Witness
 from sfumato.cli.audit import live as audit_live
 from sfumato.cli.audit.live import watching

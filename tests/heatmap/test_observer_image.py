@@ -79,6 +79,7 @@ def test_a_ledger_of_observer_images_pays_once_and_says_so(
     assert str(of_pairs.statement().clock) == "values of 'image'"
     # The first charge binds the columns: nobody pays for another part of an observer from it.
     named = Values("group", ("x", "y"), mass_per_value=True)
+    groups: Any
     for groups, by in ((None, None), (("x", "y"), "group"), (named, None)):
         with pytest.raises(LedgerMismatch, match=r"by values of 'image'.*nothing was charged"):
             plan_release(**asked, ledger=of_pairs, groups=groups, by=by)
@@ -125,7 +126,7 @@ def test_pairs_of_columns_are_maps_that_share_the_mass(
             lambda: Pairs(Values("p", ("a/b", "a")), Values("q", ("c", "b/c"))),
             "two pairs have one name, 'a/b/c'",
         ),
-        (lambda: Pairs(Pairs(IMAGES, GROUPS), GROUPS), "two columns at most"),
+        (lambda: Pairs(Pairs(IMAGES, GROUPS), GROUPS), "two columns at most"),  # type: ignore[arg-type]
         (lambda: Values("", ("a",)), "of a column"),
         (lambda: Values("image", "ab"), "got the text 'ab'"),  # type: ignore[arg-type]
         (lambda: Values("image", ("a", "a")), "different names"),

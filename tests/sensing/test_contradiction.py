@@ -24,7 +24,7 @@ EVERY = np.arange(36)
 
 
 def person(rng: np.random.Generator, count: int = 1) -> np.ndarray:
-    return FLOOR.columns(rng.integers(0, 256, count)).sum(axis=1)
+    return np.asarray(FLOOR.columns(rng.integers(0, 256, count)).sum(axis=1))
 
 
 @pytest.mark.unit

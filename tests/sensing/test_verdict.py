@@ -111,7 +111,7 @@ def test_an_answer_that_explains_nothing_is_not_called_noise() -> None:
     beliefs = replace(found.answer.beliefs, fits=4e-92, doubt="no 12 sources explain it")
     told = RecoveryDiagnostics(misfit=MisfitReport(0.5, ""))
     for status in ("optimal", "infeasible"):
-        verdict = verdict_of(status, replace(found.answer, beliefs=beliefs), told)  # type: ignore[arg-type]
+        verdict = verdict_of(status, replace(found.answer, beliefs=beliefs), told)
         assert verdict == Verdict("misfit", "do not rely on this: no 12 sources explain it")
     assert verdict_of("infeasible", None, told).kind == "nothing"
     assert verdict_of("infeasible", None, RecoveryDiagnostics()).kind == "misfit"
@@ -149,7 +149,12 @@ def test_nothing_lies_over_sensors_frames_or_the_legend(
 ) -> None:
     """The banner is above the panel, the legend between heading and panel, and suspects have a ring."""
     figures: list[Any] = []
-    monkeypatch.setattr(plane_picture, "png", lambda figure: figures.append(figure) or b"")
+
+    def keep(figure: Any) -> bytes:
+        figures.append(figure)
+        return b""
+
+    monkeypatch.setattr(plane_picture, "png", keep)
     draw_recovery(faulty)
     (figure,) = figures
     figure.canvas.draw()

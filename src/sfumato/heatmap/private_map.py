@@ -142,7 +142,7 @@ class HeatmapRelease:
     @property
     def pooled_maps(self) -> int:
         """How many maps share strength, this one among them; 1 for a map by itself."""
-        return 1 if self.posterior is None else getattr(self.posterior, "pooled_maps", 1)
+        return 1 if self.posterior is None else self.posterior.pooled_maps
 
     @property
     def map_epsilon(self) -> float:

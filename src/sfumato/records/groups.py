@@ -202,7 +202,15 @@ def in_table(groups: Groups, columns: Columns) -> Columns:
 
 
 def whole_parts(groups: Groups) -> tuple[Part, ...]:
-    """The parts in each of whose names everybody has mass 1."""
+    """The parts in each of whose names everybody has mass 1.
+
+    Args:
+        groups: Public names, values, periods or pairs; None for one map.
+
+    Returns:
+        Those of its values and periods that were asked to have a mass of their own.
+
+    """
     parts: tuple[Any, ...] = groups.parts if isinstance(groups, Pairs) else (groups,)
     return tuple(
         one
@@ -213,7 +221,15 @@ def whole_parts(groups: Groups) -> tuple[Part, ...]:
 
 
 def count_of(groups: Groups) -> int:
-    """How many maps there are."""
+    """How many maps there are.
+
+    Args:
+        groups: Public names, values, periods or pairs; None for one map.
+
+    Returns:
+        The number of maps, at least 1.
+
+    """
     if isinstance(groups, Values | Periods | Pairs):
         return groups.count
     return len(groups or ("",))

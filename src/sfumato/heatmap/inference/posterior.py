@@ -81,6 +81,7 @@ class CountsPosterior:
             )
         self.counts = counts
         self.mean_is_map = mean_is_map
+        self.pooled_maps = 1
         self.area = area
         self._laid: list[FloatArray] = []
         self._around: list[FloatArray] = []

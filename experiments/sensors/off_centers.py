@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from experiments.sensors.protocol import generator
 
 from sfumato._types import FloatArray
-from sfumato.sensing import heat_line, heat_plane
-from sfumato.sensing.model.operators.heat import heat
-from sfumato.sensing.model.operators.places import even_places
-from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing import heat_line, heat_plane, posterior
 from sfumato.sensing.recovery.estimators import bands
-from sfumato.sensing.recovery.estimators.posterior import posterior
-from sfumato.sensing.recovery.estimators.posterior_cells import half_cells
 from sfumato.spaces import Grid
 
 MOST = 3
@@ -34,20 +30,26 @@ class Counted:
 
 
 LINE = heat_line(sources=40, sensors=20, diffusion_time=0.02)
+FIVE = (np.arange(5) + 0.5) / 5
 PLANE = heat_plane(
-    sources=Grid(4), sensors=even_places(25, np.zeros(2), np.ones(2)), diffusion_time=0.01
+    sources=Grid(4),
+    sensors=np.column_stack([np.tile(FIVE, 5), np.repeat(FIVE, 5)]),
+    diffusion_time=0.01,
 )
+HALF = {1: 1 / 80, 2: 1 / 16}
+"""Half a cell of the line, and of the plane, whose distances go along the axes."""
 
 
-def read_from(operator: Operator, places: FloatArray) -> FloatArray:
+def read_from(operator: Any, places: FloatArray) -> FloatArray:
     """What sensors read of units at any places, without noise."""
-    sensors, time = operator.sensors.positions, float(operator.time or 0)
-    parts = [heat(sensors[:, [i]] - places[:, i], time) for i in range(places.shape[1])]
-    return np.asarray(np.prod(parts, axis=0).sum(axis=1))
+    sensors, time = operator.sensors.positions, float(operator.time)
+    squares = ((sensors[:, np.newaxis] - places) ** 2).sum(axis=2)
+    kernel = np.exp(-squares / (4 * time)) / (4 * np.pi * time) ** (places.shape[1] / 2)
+    return np.asarray(kernel.sum(axis=1))
 
 
 def count_bands(
-    operator: Operator,
+    operator: Any,
     sigma: float,
     place: Callable[[np.random.Generator, int], FloatArray],
     *,
@@ -56,7 +58,7 @@ def count_bands(
 ) -> Counted:
     """All bands of so many scenes, whose sources `place` puts somewhere."""
     said, held, middles = list[float](), 0, 0
-    half = float(np.median(half_cells(operator)))
+    half = HALF[operator.sensors.positions.shape[1]]
     for _ in range(scenes):
         at = place(rng, int(rng.integers(1, MOST + 1)))
         noise = sigma * rng.standard_normal(len(operator.sensors))
@@ -72,12 +74,12 @@ def count_bands(
     return Counted(len(said), float(np.mean(said)) if said else 0.0, held, middles)
 
 
-def in_cells(operator: Operator) -> Callable[[np.random.Generator, int], FloatArray]:
+def in_cells(operator: Any) -> Callable[[np.random.Generator, int], FloatArray]:
     """Sources in the middle of cells."""
     return lambda rng, count: operator.space.places(rng.integers(0, operator.space.size, count))
 
 
-def anywhere(operator: Operator) -> Callable[[np.random.Generator, int], FloatArray]:
+def anywhere(operator: Any) -> Callable[[np.random.Generator, int], FloatArray]:
     """Sources anywhere on the site."""
     return lambda rng, count: rng.random((count, operator.sensors.positions.shape[1]))
 

@@ -56,10 +56,8 @@ if TYPE_CHECKING:
 Unknown = Literal["offset", "time", "sensors"]
 Watch = Callable[[str], None]
 
-TIME_FACTOR, TIMES = (
-    8.0,
-    13,
-)  # diffusion times that are tried: so many, down to and up to this factor
+# Diffusion times that are tried: so many, down to and up to this factor.
+TIME_FACTOR, TIMES = 8.0, 13
 MAX_TESTED = (
     1 << 17
 )  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s

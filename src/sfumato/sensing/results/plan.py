@@ -14,7 +14,7 @@ from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
 from sfumato.sensing.planning.outlook import Outlook, outlook_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
 from sfumato.sensing.planning.ratio import Ratio
-from sfumato.sensing.render.plan import axis_name, best_time
+from sfumato.sensing.render.plan import axis_name, best_time, outlook_line
 from sfumato.sensing.render.words import plain
 from sfumato.sensing.results.plan_codec import (
     design_json,
@@ -140,11 +140,9 @@ class SensorPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan in numbers; what is not finite is None."""
-        from sfumato.sensing.render.plan import outlook_line
-
-        site, noise, outlook = self.design.site, self.noise, self.outlook
+        site, noise = self.design.site, self.noise
         told: dict[str, Any] = {
-            "outlook": outlook.to_json() | {"said": outlook_line(self)},
+            "outlook": self.outlook.to_json() | {"said": outlook_line(self)},
             "design": design_json(self.design, self.total, self.readings, self.options)
             | {"simulates": self.simulates},
             "site": site.name,

@@ -105,5 +105,7 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
     if told.misfit is not None and told.misfit.message:
         doubts.append(told.misfit.message)
     if told.field is not None:
-        doubts.append("it takes the fitted field for known, so it is surer than it should be")
+        doubts.append(
+            "the answer takes the fitted field for known, so it is surer than it should be"
+        )
     return doubts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from tests.records.plain import opened
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch
 from sfumato.heatmap import plan_release
 from sfumato.privacy import UNITS, Ledger, PureDP
-from sfumato.records import Columns, Pairs, Values, in_table, open_table, sum_cells
+from sfumato.privacy.accounting import ValueColumns
+from sfumato.records import Columns, Pairs, Periods, Values, in_table, open_table, sum_cells
+from sfumato.records.groups import bounded_for, check_whole
 from sfumato.spaces import area_of_plane
 
 pytestmark = pytest.mark.unit
@@ -102,6 +105,46 @@ def test_a_ledger_called_after_users_pays_for_their_parts_only(
 ) -> None:
     with pytest.raises(InvalidParameter, match="called after"):
         plan_release(**asked, ledger=ledger(tmp_path, "user-image"))
+
+
+GROUPS_EACH = Values("group", ("x", "y"), mass_per_value=True)
+DAY = datetime(2026, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("unit", "groups"),
+    [
+        ("observer-image", None),
+        ("Person_Image", None),
+        ("observer-image-group", GROUPS_EACH),
+        ("user-image-group", GROUPS_EACH),
+        ("observer-group-image", Pairs(EACH, GROUPS)),
+    ],
+)
+def test_a_unit_that_is_a_smaller_part_of_a_user_is_not_paid_for(
+    tmp_path: Path, asked: dict[str, Any], unit: str, groups: Any
+) -> None:
+    """Mass shared over a column that the unit names: without one of them nearly two masses would move."""
+    of_parts = ledger(tmp_path, unit)
+    with pytest.raises(InvalidParameter, match=r"nearly two masses; nothing was charged"):
+        plan_release(**asked, ledger=of_parts, groups=groups).run()
+    assert not of_parts.statement().entries
+
+
+def test_a_part_of_a_day_is_no_day() -> None:
+    days = Periods("time", "day", DAY, DAY + timedelta(2), mass_per_period=True)
+    assert bounded_for("user-day", Pairs(IMAGES, days))[0] == 1
+    with pytest.raises(InvalidParameter, match="nearly two masses"):
+        bounded_for("user-image-day", Pairs(IMAGES, days))
+    with pytest.raises(InvalidParameter, match="nearly two masses"):
+        check_whole("user-image-day", days, ["image", "time", "day"], "user")
+    check_whole("user-day", days, ["image", "time", "day", "-"], "user")
+
+
+def test_columns_of_a_unit_may_be_given_in_any_order() -> None:
+    told = (1, ValueColumns(("image", "group")))
+    assert bounded_for("user-image-group", Pairs(EACH, GROUPS_EACH)) == told
+    assert bounded_for("user-image-group", Pairs(GROUPS_EACH, EACH)) == told
 
 
 def test_pairs_of_columns_are_maps_that_share_the_mass(

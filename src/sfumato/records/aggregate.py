@@ -28,6 +28,7 @@ from sfumato.records.groups import (
     Groups,
     Part,
     bounded_for,
+    check_whole,
     count_of,
     parts_of,
     periods_of,
@@ -86,6 +87,7 @@ def sum_cells(
 
     """
     masses, clock = bounded_for(unit, groups, columns.by)
+    check_whole(unit, groups, table.columns, columns.user)
     sums = _counted(table, columns, area, str(source), groups)
     return guard_sums(
         sums,

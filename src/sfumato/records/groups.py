@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import Any
 
 from sfumato.errors import InvalidParameter
@@ -303,6 +305,7 @@ def bounded_for(
         for one in periods:
             one.masses(unit)  # refuses those that are not of the unit
         others = [one for one in whole_parts(groups) if one not in periods]
+        check_whole(unit, groups, [one.column for one in parts if isinstance(one, Values)])
         return math.prod(one.count for one in others), periods[0].clock
     whole = whole_parts(groups)
     values = tuple(one.column for one in whole if isinstance(one, Values))
@@ -311,14 +314,39 @@ def bounded_for(
             others = [one for one in whole if isinstance(one, Periods) or one.column not in some]
             return _masses(others, unit), columns
     by = by or tuple(one.column for one in parts)
-    named = _choices((by,) if isinstance(by, str) else by)
-    if unit.startswith("user-") or any(ValueColumns(some).named_by(unit) for some in named):
-        raise InvalidParameter(
-            f"a ledger that protects each {unit} pays for maps by the columns it is called after, in each "
-            "of whose values everybody has mass 1 (`mass_per_value`): without one of a user's, the mass of "
-            "the others would grow, and move nearly two masses; nothing was charged"
-        )
+    if unit.casefold().startswith("user-"):
+        raise _shared(unit)
+    check_whole(unit, None, (by,) if isinstance(by, str) else by)
     return _masses(whole, unit), None
+
+
+def check_whole(unit: str, groups: Groups, columns: Iterable[str], user: str | None = None) -> None:
+    """Refuse a unit called after a column in each of whose values nobody has a mass of their own.
+
+    Without one observer-image, the mass of the observer's other images would grow. Units have free
+    names, so this goes by the words after the first, however they are joined, but for a period's:
+    rather one refusal too many than too few.
+    """
+    words = _words(unit)
+    after = [one for one in words[1:] if period_of(one) is None]
+    whole = {one.column for one in whole_parts(groups)}
+    for column in columns:
+        name = "-".join(_words(column))
+        called = bool(name) and f"-{name}-" in f"-{'-'.join(after)}-"
+        if called and column not in whole and column != user:
+            raise _shared(unit)
+
+
+def _words(name: str) -> list[str]:
+    return [one for one in re.split(r"[-_\s/]+", name.casefold()) if one]
+
+
+def _shared(unit: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"a ledger that protects each {unit} pays for maps by the columns it is called after, in each "
+        "of whose values everybody has mass 1 (`mass_per_value`): without one of a user's, the mass of "
+        "the others would grow, and move nearly two masses; nothing was charged"
+    )
 
 
 def _masses(whole: Sequence[Part], unit: str) -> int:
@@ -336,8 +364,8 @@ def periods_of(unit: str, groups: Groups) -> tuple[str, ...] | None:
 
 
 def _choices(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """All of them together, and each by itself."""
-    return list(dict.fromkeys([columns, *((one,) for one in columns)])) if columns else []
+    """All of them together, in any order, and each by itself."""
+    return [*permutations(columns), *((one,) for one in columns)] if columns else []
 
 
 def _by(groups: Values | Periods | Pairs) -> str | tuple[str, ...]:

@@ -66,6 +66,8 @@ class ValueColumns:
 
     >>> ValueColumns(("image",)).named_by("user-image"), ValueColumns(("image",)).named_by("user")
     (True, False)
+    >>> ValueColumns(("group",)).named_by("user-image-group")  # a smaller part of a user than that
+    False
     """
 
     columns: tuple[str, ...]
@@ -74,11 +76,9 @@ class ValueColumns:
         return f"values of {' and '.join(map(repr, self.columns))}"
 
     def named_by(self, unit: str) -> bool:
-        """Whether a unit is called after them: something, and their names, with hyphens between."""
+        """Whether a unit is called after them: one word, and exactly their names, with hyphens between."""
         whole, _, rest = unit.partition("-")
-        while rest and rest != "-".join(self.columns):
-            whole, _, rest = rest.partition("-")
-        return bool(whole and rest)
+        return bool(whole) and rest == "-".join(self.columns)
 
     def to_json(self) -> dict[str, Any]:
         """The columns as they are stored."""

@@ -26,7 +26,15 @@ from sfumato.heatmap import (
     release_heatmap,
 )
 from sfumato.heatmap.accuracy.noise_floor import quick_density
-from sfumato.heatmap.accuracy.noise_mark import HIGHER, MORE, EmptyMaps, _doubtful, peak
+from sfumato.heatmap.accuracy.noise_mark import (
+    HIGHER,
+    MAPS,
+    MORE,
+    EmptyMaps,
+    EstimatedEmptyMaps,
+    _doubtful,
+    peak,
+)
 from sfumato.heatmap.export.geotiff import tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
@@ -252,6 +260,23 @@ def test_a_method_that_cannot_be_simulated_has_the_mark_of_its_noise() -> None:
 # maps that follow a prior
 
 WIDE_PLANE = area_of_plane((0, 0, 64, 64), 6)
+
+
+@pytest.mark.unit
+def test_maps_of_nobody_that_are_made_in_another_way_follow_a_prior_so() -> None:
+    """Pooled maps, say: their mark is not that of maps alone, with a prior or without."""
+    method, one = as_method("zoom"), np.zeros(1, dtype=np.int64)
+    area = area_of_plane((0, 0, 1, 1), 4)
+    mechanism = method.mechanism(Fraction(1), bound_of_sums(area.grid, 1), area.grid)
+    even = Tiles(area.grid, one, one, np.full(1, 7.0))
+    nothing = EstimatedEmptyMaps(method, mechanism, area, lambda _: even)
+    found = nothing.peaks_following(lambda tiles: Tiles(tiles.grid, *_doubled(tiles)))
+    assert found is not None
+    np.testing.assert_allclose(found, np.full(MAPS, 14.0))
+
+
+def _doubled(tiles: Tiles) -> tuple[Any, Any, Any]:
+    return tiles.levels, tiles.codes, 2 * tiles.masses
 
 
 def one_way_in(area: Area) -> Prior:

@@ -14,7 +14,7 @@ from sfumato.transport.results import GridFlow
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("shape", [(3, 5), (1, 7), (6, 2), (5, 5)])
+@pytest.mark.parametrize("shape", [(3, 5), (1, 7), (6, 2), (5, 5), (2, 40)])
 @pytest.mark.parametrize("bounds", [None, (2.0, -1.0, 12.0, 3.0)])
 def test_a_rectangle_is_as_far_as_its_points(
     shape: tuple[int, int],
@@ -42,6 +42,14 @@ def test_a_rectangle_is_as_far_as_its_points(
     rest[:-1] -= found.flow.north
     rest[1:] += found.flow.north
     assert np.abs(rest).max() < 1e-9
+
+
+@pytest.mark.unit
+def test_a_long_rectangle_takes_the_memory_of_its_cells() -> None:
+    """A square around it would have 268 million cells."""
+    p, q = np.zeros((2, 9000)), np.zeros((2, 9000))
+    p[0, 0], q[1, 8999] = 1, 1
+    assert emd_rectangle(p, q, bounds=(0, 0, 9000, 2)).value == pytest.approx(9000)
 
 
 @pytest.mark.unit

@@ -119,7 +119,8 @@ def _downhill(units: IntArray, width: int, height: int) -> IntArray:
 
     half = side // 2
     wide = units.reshape(half, 2, half, 2).sum(axis=(1, 3))
-    arcs, eastward = _arcs(half)
+    # Those of large grids are not kept: 28 MB for 512 cells to a side.
+    arcs, eastward = (_arcs if half <= SMALL else _arcs.__wrapped__)(half)
     width, height = 2 * (width - 1), 2 * (height - 1)
     start = _downhill(wide, width, height)
     found, _ = solve(*arcs, np.where(eastward, width, height), wide.ravel(), start.ravel())

@@ -178,6 +178,17 @@ class EstimatedEmptyMaps(EmptyMaps):
             return _estimated_heights(self)
         return None
 
+    def peaks_following(self, sharpened: Callable[[Tiles], Tiles]) -> FloatArray | None:
+        """The peak of each when it follows a prior, rising; None where none can be made."""
+        with contextlib.suppress(Exception):
+            found = []
+            for released in _sampled(self.mechanism, self.area):
+                for counts in map(released.counts, range(released.groups)):
+                    one = inside(counted_tiles(self.estimate(counts), counts), self.area)
+                    found.append(peak(sharpened(one), self.area))
+            return np.sort(found)
+        return None
+
 
 @lru_cache(maxsize=8)
 def _estimated_heights(empty: EstimatedEmptyMaps) -> tuple[FloatArray, FloatArray]:

@@ -340,10 +340,14 @@ def test_a_csv_file_that_is_no_text() -> None:
 
 @pytest.mark.parametrize(
     ("values", "shape"),
-    [(np.ones(()), "()"), (np.ones((2, 2, 2)), "(2, 2, 2)"), (np.ones((1, 4)), "(1, 4)")],
+    [
+        (np.ones(()), "();"),
+        (np.ones((2, 2, 2)), "(2, 2, 2);"),
+        (np.ones((1, 4)), "(1, 4): --space grid"),
+    ],
 )
 def test_an_array_of_another_shape(values: np.ndarray, shape: str) -> None:
-    assert f"got shape {shape};" in error(4, npy("a.npy", values), "a.npy")
+    assert f"got shape {shape}" in error(4, npy("a.npy", values), "a.npy")
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 0)])

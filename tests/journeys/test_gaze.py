@@ -124,7 +124,7 @@ def test_all_images_of_one_table_by_image_and_group(day: Day, rng: np.random.Gen
     assert day.left("observer.ledger") == 3.0
     assert (day.folder / "both-kitchen_expert.png").exists()
     said = day.told(
-        "heatmap", "compare", "novice-shop.json", "expert-shop.json", "--out", "shop.png"
+        "heatmap", "compare", "novice-shop.json", "expert-shop.json", "--out", "change.png"
     )
     assert "one release" in " ".join(said["remarks"])
     assert said["names"] == [

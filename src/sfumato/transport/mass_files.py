@@ -41,9 +41,10 @@ def usual_space(shape: tuple[int, ...], name: str) -> Literal["line", "grid"]:
         return "line"
     if grid_levels(shape) is not None:
         return "grid"
+    way = ": `space` grid takes any rectangle" if len(shape) == 2 else ""
     raise InvalidInput(
-        f"{name} must be a list, or a square whose side is a power of two, got shape {shape}: `space` grid "
-        "takes any rectangle; no distance was computed"
+        f"{name} must be a list, or a square whose side is a power of two, got shape {shape}{way}; "
+        "no distance was computed"
     )
 
 

@@ -170,7 +170,7 @@ def run(
     with mistakes.noted():
         if not 0 < confidence < 1:
             raise InvalidParameter(
-                f"confidence must lie between 0 and 1, got {confidence:g}; nothing was run"
+                f"confidence must be between 0 and 1, got {confidence:g}; nothing was run"
             )
     tell_with_files(mistakes, *reads)
     if claimed is None:  # none was given, which was told

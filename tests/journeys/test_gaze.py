@@ -128,8 +128,8 @@ def test_all_images_of_one_table_by_image_and_group(day: Day, rng: np.random.Gen
     )
     assert "one release" in " ".join(said["remarks"])
     assert said["names"] == [
-        "Private heatmap: image shop, group novice",
-        "Private heatmap: image shop, group expert",
+        "lab: image shop, group novice",
+        "lab: image shop, group expert",
     ]
     day.done("heatmap", "draw", "novice-shop.json", "--over", "{image}.png", "--out", "again.html")
     assert "shop.png (sha256" in (day.folder / "again.html").read_text()

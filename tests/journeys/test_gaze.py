@@ -131,5 +131,5 @@ def test_all_images_of_one_table_by_image_and_group(day: Day, rng: np.random.Gen
         "lab: image shop, group novice",
         "lab: image shop, group expert",
     ]
-    day.done("heatmap", "draw", "novice-shop.json", "--over", "{image}.png", "--out", "again.html")
+    day.done("heatmap", "draw", "novice-shop.json", "--over", "shop.png", "--out", "again.html")
     assert "shop.png (sha256" in (day.folder / "again.html").read_text()

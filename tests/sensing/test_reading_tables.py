@@ -12,8 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, Ledger
 from sfumato.sensing import Columns, describe_site, heat_line, open_ledger
 from sfumato.sensing.clocks import scattered
@@ -21,6 +23,8 @@ from sfumato.sensing.pipeline import Windows, payer, release_readings
 from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
+from sfumato.sensing.release.windows import window_of
+from sfumato.sensing.rounding import EPOCH, round_of
 from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
 
 pytestmark = pytest.mark.unit
@@ -191,6 +195,53 @@ def test_the_reading_nearest_to_a_round_is_its_reading() -> None:
     for wrong in ("1", "1w", "-1m", "0.5m"):
         with pytest.raises(InvalidParameter, match="is a number of s, m, h or d"):
             read_snapshots("r.csv", HALL, round_time=wrong)
+
+
+@given(
+    moment=st.datetimes(datetime(1950, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),
+    step=st.integers(1, 10**4),
+    rounds=st.integers(1, 10**3),
+    near=st.integers(-(10**7), 10**7),
+)
+def test_a_round_lies_in_the_window_of_each_of_its_readings(
+    moment: datetime, step: int, rounds: int, near: int
+) -> None:
+    """So the window that is charged for a round is that of every reading in it."""
+    apart, window = timedelta(minutes=step), timedelta(minutes=step * rounds)
+    edge = window_of(moment, window) + timedelta(microseconds=near)  # where it is decided
+    for one in (moment, edge):
+        whole = round_of(one, apart, window)
+        assert window_of(whole, window) == window_of(one, window)
+        assert not (whole - EPOCH) % apart
+        assert abs(whole - one) <= apart
+        if window_of(round_of(one, apart), window) == window_of(one, window):
+            assert whole == round_of(one, apart)
+
+
+def test_one_reading_has_one_budget_however_rounds_are_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(payer, "_now", lambda: START + timedelta(days=2))
+    Path("r.csv").write_text("time,0,1,2,3\n2026-11-16T12:01Z,1,1,1,1\n")
+    asked: dict[str, Any] = {"windows": Windows("w", ZCDP(1), since="2026-10-01"), "loss": ZCDP(1)}
+    release_readings("r.csv", HALL, **asked, round_time="1d")
+    for length in ("0", "1m", "8h", "12h", "24h"):
+        with pytest.raises(BudgetExceeded):
+            release_readings("r.csv", HALL, **asked, round_time=length)
+    for length in ("2d", "7d", "3000d", "7m", "25h"):
+        with pytest.raises(InvalidParameter, match="a window must be some whole rounds long"):
+            release_readings("r.csv", HALL, **asked, round_time=length)
+    # The last minutes of a day are not of the next one, which would pay for them as well.
+    Path("late.csv").write_text(
+        "time,0,1,2,3\n2026-11-15T12:00Z,1,1,1,1\n2026-11-15T23:40Z,1,1,1,1\n"
+    )
+    with pytest.raises(BudgetExceeded):
+        release_readings("late.csv", HALL, **asked, round_time="1h")
+    assert len([one for one in Path("w").glob("*.ledger") if Ledger(one).statement().entries]) == 1
+    # Nor does a long round let a clock be ahead by a day.
+    Path("ahead.csv").write_text("time,0,1,2,3\n2026-11-19T01:00Z,1,1,1,1\n")
+    with pytest.raises(InvalidInput, match="a time to come"):
+        release_readings("ahead.csv", HALL, **asked, round_time="1d")
 
 
 def dated(*times: str) -> list[tuple[str, dict[str, float]]]:

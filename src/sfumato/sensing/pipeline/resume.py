@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs
 from sfumato.privacy import Ledger
 from sfumato.privacy.runs import KeptRun, ResumeResult, Run, kept_runs, ledger_files, resume_runs
-from sfumato.sensing.pipeline.payer import payer_of
+from sfumato.sensing.pipeline.payer import length_of, payer_of
 from sfumato.sensing.pipeline.release import (
     Watch,
     carried_out,
@@ -91,7 +91,14 @@ def resume_readings(
                         "its readings were a table in memory: give them as `readings`, or say `paid_only`"
                     )
                 found.extend(
-                    checked_snapshots(given, asked.site, planned, some=asked.some, form=asked.form)
+                    checked_snapshots(
+                        given,
+                        asked.site,
+                        planned,
+                        some=asked.some,
+                        form=asked.form,
+                        window=length_of(asked.windows),
+                    )
                 )
                 if len(found) != asked.count:
                     raise InvalidInput(

@@ -19,7 +19,13 @@ from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, Ledger
 from sfumato.sensing import Columns, describe_site, heat_line, open_ledger
 from sfumato.sensing.clocks import scattered
-from sfumato.sensing.pipeline import Windows, payer, release_readings
+from sfumato.sensing.pipeline import (
+    Windows,
+    payer,
+    release,
+    release_readings,
+    resume_readings,
+)
 from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
@@ -267,6 +273,56 @@ def test_a_clock_of_1970_opens_no_window(wrong: str, monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidInput, match="a time to come"):
         release_readings(dated("2026-11-19T08:00Z"), HALL, **asked)
     assert len(list(Path("w").glob("*.ledger"))) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_table_that_is_read_again_has_the_times_that_were_asked_for(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in requests of versions that did not keep them: the schedule holds."""
+    monkeypatch.setattr(payer, "_now", lambda: START + timedelta(days=2))
+
+    def table(*days: str) -> None:
+        Path("r.csv").write_text(
+            "time,0,1,2,3\n" + "".join(f"{day}T08:00Z,1,1,1,1\n" for day in days)
+        )
+
+    def ledgers() -> dict[str, int]:
+        return {one.name: len(Ledger(one).statement().entries) for one in Path("w").iterdir()
+                if one.suffix == ".ledger"}  # fmt: skip
+
+    table("2026-11-16", "2026-11-17")
+    whole, calls = release.release_snapshot, []
+
+    def stops(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(*given, **more)
+
+    monkeypatch.setattr(release, "release_snapshot", stops)
+    if not kept:
+        monkeypatch.setattr(release, "digest_of", lambda _: "")
+    with pytest.raises(KeyboardInterrupt):
+        release_readings(
+            "r.csv",
+            HALL,
+            windows=Windows("w", ZCDP(2), since="2026-11-16"),
+            share=2,
+            out=["o.json"],
+        )
+    before = ledgers()
+    assert sorted(before.values()) == [0, 1]
+    for wrong in ("1999-01-01", "2031-01-01"):
+        table("2026-11-16", wrong)
+        with pytest.raises(
+            InvalidInput, match="other times than" if kept else "lies before|to come"
+        ):
+            resume_readings("w")
+    assert ledgers() == before
+    table("2026-11-16", "2026-11-17")
+    resume_readings("w")
+    assert ledgers() == dict.fromkeys(before, 1)
 
 
 def test_old_tables_have_a_schedule_that_is_said() -> None:

@@ -12,7 +12,7 @@ from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.payer import Windows, check_moments, length_of, opened, payer_of
-from sfumato.sensing.pipeline.requests import ReadingsRequest
+from sfumato.sensing.pipeline.requests import ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.site import site_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
 from sfumato.sensing.reading_tables import (
@@ -194,6 +194,7 @@ def release_readings(
         len(snapshots),
         files,
         form,
+        digest_of(time for time, _ in snapshots),
     )
     if windows is not None:
         check_moments(windows, [time for time, _ in snapshots], form.round_time)

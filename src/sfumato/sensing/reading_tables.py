@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -13,13 +12,12 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_rows
+from sfumato.sensing.column_values import number_of, numbers_in, states_of, texts_of
 from sfumato.sensing.rounding import EPOCH, UNDONE, parse_round, round_of
 
 if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
 
-GAPS = frozenset(("", "unavailable", "unknown", "none", "null", "n/a", "na"))
-"""What tables write where a sensor did not read; "nan" is not among them: it is a number that went wrong."""
 HOME_ASSISTANT = ("entity_id", "state", "last_changed")
 """Columns of the history that Home Assistant exports: a row whenever a state changes."""
 
@@ -253,15 +251,18 @@ def _wide(
 
 def _history(held: dict[str, Any], site: Site, where: str) -> list[_Reading]:
     """States of Home Assistant: of entities called like sensors, with or without what is before the dot."""
-    entities, states, times = (
-        texts_of(held[name], name, where, blank=name == "state") for name in HOME_ASSISTANT
-    )
+    entity_id, state_of, changed = HOME_ASSISTANT
+    entities = texts_of(held[entity_id], entity_id, where)
+    states = states_of(held[state_of], where)
+    times = texts_of(held[changed], changed, where)
     known = set(_known(site))
     found = []
     for row, (entity, state, time) in enumerate(zip(entities, states, times, strict=True), 1):
         name = entity if entity in known else entity.partition(".")[2]
         if name in known:
-            found.append(_Reading(row, time, name, _number(state, row, "state", where)))
+            own = isinstance(state, np.number)
+            value = state if own else number_of(state, row, state_of, where)
+            found.append(_Reading(row, time, name, value))
     return found
 
 
@@ -269,53 +270,6 @@ def _known(site: Site) -> tuple[str, ...]:
     """Sensors of the site, and the public reference that is taken off their readings."""
     running = "" if site.level is None else site.level.running
     return (*site.sensors.names, *([running] if running else []))
-
-
-def _listed(column: Any) -> list[Any]:
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
-
-
-def texts_of(column: Any, name: str, where: str, *, blank: bool = False) -> list[str]:
-    """Texts of a column, without blanks around them; one that is missing is refused unless it may be."""
-    found = []
-    for row, value in enumerate(_listed(column), 1):
-        empty = value is None or value != value or (isinstance(value, str) and not value.strip())
-        if empty and not blank:
-            raise InvalidInput(f"{where} has no {name!r} in row {row}; {UNDONE}")
-        if empty:
-            found.append("")
-        else:
-            text = value.isoformat() if isinstance(value, datetime) else str(value)
-            found.append(text.strip())
-    return found
-
-
-def numbers_in(column: Any, name: str, where: str) -> list[Any]:
-    """Numbers of a column, None in gaps: from text, or of the type that an array has."""
-    if isinstance(column, list):
-        return [_number(value, row, name, where) for row, value in enumerate(column, 1)]
-    values = np.asarray(column)
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InvalidInput(f"the values of {where} must be numbers of one type; {UNDONE}")
-    broken = np.flatnonzero(np.isinf(values))
-    if broken.size:
-        raise InvalidInput(
-            f"the {name} in row {broken[0] + 1} of {where} is not a finite number; {UNDONE}"
-        )
-    missing = np.isnan(values).tolist()
-    return [None if gone else value for gone, value in zip(missing, values, strict=True)]
-
-
-def _number(value: Any, row: int, name: str, where: str) -> float | None:
-    if value is None or (isinstance(value, str) and value.strip().lower() in GAPS):
-        return None
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise InvalidInput(f"the {name} in row {row} of {where} is not a finite number; {UNDONE}")
-    return found
 
 
 def _by_time(read: Iterable[_Reading], where: str) -> Snapshots:

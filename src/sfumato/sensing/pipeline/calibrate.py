@@ -12,12 +12,13 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import column_of, has_column, numbers_of, read_rows
 from sfumato.privacy.accounting import double_above, exact
+from sfumato.sensing.column_values import GAPS
 from sfumato.sensing.diagnostics.calibration import CalibrationFit, fit_calibration
 from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.site import site_of
-from sfumato.sensing.reading_tables import GAPS, Columns
+from sfumato.sensing.reading_tables import Columns
 from sfumato.sensing.results.calibration import CalibrationResult
 
 UNDONE = "nothing was fitted"

@@ -323,7 +323,7 @@ def test_a_table_that_is_read_again_has_the_times_that_were_asked_for(
                 if one.suffix == ".ledger"}  # fmt: skip
 
     table("2026-11-16", "2026-11-17")
-    whole, calls = release.release_snapshot, []
+    whole, calls = release.__dict__["release_snapshot"], []
 
     def stops(*given: Any, **more: Any) -> Any:
         calls.append(given)

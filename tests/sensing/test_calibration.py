@@ -97,7 +97,7 @@ def test_intervals_hold_as_often_as_they_say(rng: np.random.Generator) -> None:
 @pytest.mark.unit
 def test_a_volunteer_makes_a_site_that_releases(rng: np.random.Generator) -> None:
     written(rng)
-    made = calibrate_site(floor(), "volunteer.csv", out="new.json")
+    made = calibrate_site(floor(), "volunteer.csv", public=True, out="new.json")
     assert made.gain is not None
     assert made.time is not None
     assert made.time.low < TIME < made.time.high
@@ -124,7 +124,7 @@ def test_an_empty_room_gives_levels_only() -> None:
         for place, name in enumerate("abcdef")
     ]
     write_table("empty.csv", ["time", "sensor", "value"], rows)
-    made = calibrate_site(floor(), "empty.csv")
+    made = calibrate_site(floor(), "empty.csv", public=True)
     assert (made.gain, made.time, made.beside) == (None, None, None)
     assert made.ambient.value == pytest.approx(20.25)
     assert [off for _, off, _ in made.offsets] == pytest.approx(
@@ -133,7 +133,9 @@ def test_an_empty_room_gives_levels_only() -> None:
     assert made.site.operator.time == 1.0
     assert "nobody stood in the room" in calibration_lines(made)[1]
     with pytest.raises(InvalidParameter, match="does not say what a source adds"):
-        calibrate_site(floor(unit="", per_source=None, ambient=None), "empty.csv", unit="C")
+        calibrate_site(
+            floor(unit="", per_source=None, ambient=None), "empty.csv", public=True, unit="C"
+        )
 
 
 @pytest.mark.unit
@@ -142,16 +144,16 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_written(rng: np.random.Gen
     flat = [(n, name, 20.0 + rng.normal(), 5, 3) for n in range(6) for name in "abcdef"]
     write_table("flat.csv", ["time", "sensor", "value", "x", "y"], flat)
     with pytest.raises(InvalidInput, match="nothing was fitted"):
-        calibrate_site(site, "flat.csv", out="new.json")
+        calibrate_site(site, "flat.csv", public=True, out="new.json")
     write_table("few.csv", ["sensor", "value"], [(name, 20) for name in "abcdef"])
     with pytest.raises(InvalidInput, match="6 readings are too few for 6 sensors"):
-        calibrate_site(site, "few.csv", out="new.json")
+        calibrate_site(site, "few.csv", public=True, out="new.json")
     write_table("part.csv", ["sensor", "value"], [("a", 20)] * 20)
     with pytest.raises(InvalidInput, match="every sensor must be read, number 2 of 6 is not"):
-        calibrate_site(site, "part.csv", out="new.json")
+        calibrate_site(site, "part.csv", public=True, out="new.json")
     write_table("other.csv", ["sensor", "value"], [("z", 20)])
     with pytest.raises(InvalidInput, match=r"row 1 of other\.csv is of no sensor"):
-        calibrate_site(site, "other.csv", out="new.json")
+        calibrate_site(site, "other.csv", public=True, out="new.json")
     assert not Path("new.json").exists()
 
 
@@ -159,9 +161,20 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_written(rng: np.random.Gen
 def test_a_calibration_is_the_same_by_command_and_by_call(rng: np.random.Generator) -> None:
     written(rng)
     floor().write("site.json")
-    told = answer("calibrate", "site.json", "volunteer.csv", "--out", "a.json")
-    result = calibrate_site("site.json", "volunteer.csv", out="b.json")
+    told = answer("calibrate", "site.json", "volunteer.csv", "--public", "--out", "a.json")
+    result = calibrate_site("site.json", "volunteer.csv", public=True, out="b.json")
     assert {**told, "site": "b.json"} == result.to_json()
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
-    shown = done("calibrate", "site.json", "volunteer.csv", "--out", "c.json").stdout
+    shown = done("calibrate", "site.json", "volunteer.csv", "--public", "--out", "c.json").stdout
     assert shown.splitlines() == [*calibration_lines(result), "c.json"]
+
+
+@pytest.mark.unit
+def test_rows_that_nobody_said_are_public_are_not_read() -> None:
+    """A table of people would pass as one of an empty room, and its exact means stand in the site."""
+    floor().write("site.json")
+    with pytest.raises(InvalidParameter, match=r"said aloud by `public=True`; nothing was read"):
+        calibrate_site("site.json", "there-is-none.csv", public=False, out="new.json")
+    refused = done("calibrate", "site.json", "there-is-none.csv", "--out", "new.json", codes=(2,))
+    assert "said aloud by --public; nothing was read" in refused.stderr
+    assert not Path("new.json").exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from sfumato.sensing.pipeline import (
     unseal_readings,
 )
 from sfumato.sensing.release import Device, MasterKey, Readings, is_locked, read_master_key
+from sfumato.sensing.release.key_log import KeyLog
 from sfumato.sensing.release.keys import MASTER_FORMAT, write_device_key
 from sfumato.sensing.results import KeyListing
 
@@ -112,6 +115,37 @@ def test_a_retired_name_is_not_given_again(master: Path, tmp_path: Path) -> None
         unseal_readings(sealed(tmp_path, tmp_path / "a.key"), master)
 
 
+@pytest.mark.parametrize("verb", ["rotate", "retire"])
+def test_the_last_step_is_that_of_the_key_that_ends(
+    master: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Another process rotates the key just before this one has the log."""
+    old, other = tmp_path / "door.key", tmp_path / "other.key"
+    make_device_key(master, old, name="door")
+    held = KeyLog.held
+
+    @contextmanager
+    def late(log: KeyLog) -> Iterator[None]:
+        monkeypatch.setattr(KeyLog, "held", held)
+        rotate_device_key(master, other, name="door", replaced=old)
+        with log.held():
+            yield
+
+    def end() -> None:
+        if verb == "rotate":
+            rotate_device_key(master, tmp_path / "new.key", name="door", replaced=old)
+        else:
+            retire_device_key(master, name="door", replaced=old)
+
+    monkeypatch.setattr(KeyLog, "held", late)
+    with pytest.raises(InvalidInput, match="is the key of 'door', not of 'door~2'; nothing was"):
+        end()
+    assert {one.name: one.status for one in KeyLog(master).devices().values()} == {
+        "door": "rotated",
+        "door~2": "in use",
+    }
+
+
 def test_every_unsealing_is_in_the_log_before_it_happens(
     master: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,9 +197,10 @@ def test_a_locked_key_opens_with_its_passphrase_only(tmp_path: Path) -> None:
     path.write_text(json.dumps({**held, "id": "0" * 16}))
     with pytest.raises(InvalidInput, match="or was changed"):
         read_master_key(path, passphrase=WORDS)
-    path.write_text(json.dumps({**held, "scrypt": {**held["scrypt"], "n": 2**30}}))
-    with pytest.raises(InvalidInput, match="is not a whole master key"):
-        read_master_key(path, passphrase=WORDS)
+    for work in ({"n": 2**30}, {"n": -2, "r": -4}, {"r": -1, "p": -1}, {"p": 0}):
+        path.write_text(json.dumps({**held, "scrypt": {**held["scrypt"], **work}}))
+        with pytest.raises(InvalidInput, match="is not a whole master key"):
+            read_master_key(path, passphrase=WORDS)
     with pytest.raises(InvalidParameter, match="must not be empty"):
         make_master_key(tmp_path / "none.key", passphrase="")
     assert not (tmp_path / "none.key").exists()

@@ -12,15 +12,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, Ledger
 from sfumato.sensing import Columns, describe_site, heat_line, open_ledger
 from sfumato.sensing.clocks import scattered
-from sfumato.sensing.pipeline import Windows, payer, release_readings
+from sfumato.sensing.pipeline import (
+    Windows,
+    payer,
+    release,
+    release_readings,
+    resume_readings,
+)
 from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
+from sfumato.sensing.release.exact import named_numbers
+from sfumato.sensing.release.windows import window_of
+from sfumato.sensing.rounding import EPOCH, round_of
 from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
 
 pytestmark = pytest.mark.unit
@@ -97,6 +108,36 @@ def test_a_history_of_home_assistant_is_read_at_a_public_schedule() -> None:
         ("2026-11-16T09:05Z", {"0": 1.5, "1": 2.5}),
         ("2026-11-16T09:10Z", {"1": 2.5}),
     ]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "Float32", "float64", "text", "mixed"])
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_states_of_short_types_are_refused_like_readings(kind: str, library: str) -> None:
+    """Their rounding is coarser than the promise counts on, and would not be seen in a text."""
+    if library == "pyarrow" and kind in ("Float32", "mixed"):
+        return
+    numbers: Any = ["20.1", "unavailable", "21.5"]
+    if kind == "mixed":
+        numbers = pd.Series([np.float32(20.1), None, 21.5], dtype=object)
+    elif kind != "text":
+        numbers = pd.Series([20.1, None, 21.5], dtype=kind)
+    if library == "pyarrow":
+        numbers = pa.array(numbers, from_pandas=True)
+    frame: dict[str, Any] = {
+        "entity_id": ["sensor.0", "sensor.2", "sensor.1"], "state": numbers,
+        "last_changed": ["2026-11-16T08:00Z"] * 3,
+    }  # fmt: skip
+    table = pd.DataFrame(frame) if library == "pandas" else pa.table(frame)
+
+    def read() -> Any:
+        ((_, at),) = snapshots_of(table, HALL, round_time="1h")
+        return named_numbers(at, HALL)
+
+    if kind in ("float64", "text"):
+        read()
+    else:
+        with pytest.raises((InvalidInput, InvalidParameter), match="type"):
+            read()
 
 
 def test_latitudes_become_metres_from_a_stated_origin() -> None:
@@ -193,6 +234,53 @@ def test_the_reading_nearest_to_a_round_is_its_reading() -> None:
             read_snapshots("r.csv", HALL, round_time=wrong)
 
 
+@given(
+    moment=st.datetimes(datetime(1950, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),
+    step=st.integers(1, 10**4),
+    rounds=st.integers(1, 10**3),
+    near=st.integers(-(10**7), 10**7),
+)
+def test_a_round_lies_in_the_window_of_each_of_its_readings(
+    moment: datetime, step: int, rounds: int, near: int
+) -> None:
+    """So the window that is charged for a round is that of every reading in it."""
+    apart, window = timedelta(minutes=step), timedelta(minutes=step * rounds)
+    edge = window_of(moment, window) + timedelta(microseconds=near)  # where it is decided
+    for one in (moment, edge):
+        whole = round_of(one, apart, window)
+        assert window_of(whole, window) == window_of(one, window)
+        assert not (whole - EPOCH) % apart
+        assert abs(whole - one) <= apart
+        if window_of(round_of(one, apart), window) == window_of(one, window):
+            assert whole == round_of(one, apart)
+
+
+def test_one_reading_has_one_budget_however_rounds_are_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(payer, "_now", lambda: START + timedelta(days=2))
+    Path("r.csv").write_text("time,0,1,2,3\n2026-11-16T12:01Z,1,1,1,1\n")
+    asked: dict[str, Any] = {"windows": Windows("w", ZCDP(1), since="2026-10-01"), "loss": ZCDP(1)}
+    release_readings("r.csv", HALL, **asked, round_time="1d")
+    for length in ("0", "1m", "8h", "12h", "24h"):
+        with pytest.raises(BudgetExceeded):
+            release_readings("r.csv", HALL, **asked, round_time=length)
+    for length in ("2d", "7d", "3000d", "7m", "25h"):
+        with pytest.raises(InvalidParameter, match="a window must be some whole rounds long"):
+            release_readings("r.csv", HALL, **asked, round_time=length)
+    # The last minutes of a day are not of the next one, which would pay for them as well.
+    Path("late.csv").write_text(
+        "time,0,1,2,3\n2026-11-15T12:00Z,1,1,1,1\n2026-11-15T23:40Z,1,1,1,1\n"
+    )
+    with pytest.raises(BudgetExceeded):
+        release_readings("late.csv", HALL, **asked, round_time="1h")
+    assert len([one for one in Path("w").glob("*.ledger") if Ledger(one).statement().entries]) == 1
+    # Nor does a long round let a clock be ahead by a day.
+    Path("ahead.csv").write_text("time,0,1,2,3\n2026-11-19T01:00Z,1,1,1,1\n")
+    with pytest.raises(InvalidInput, match="a time to come"):
+        release_readings("ahead.csv", HALL, **asked, round_time="1d")
+
+
 def dated(*times: str) -> list[tuple[str, dict[str, float]]]:
     return [(time, dict.fromkeys(NAMES, 1.0)) for time in times]
 
@@ -216,6 +304,56 @@ def test_a_clock_of_1970_opens_no_window(wrong: str, monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidInput, match="a time to come"):
         release_readings(dated("2026-11-19T08:00Z"), HALL, **asked)
     assert len(list(Path("w").glob("*.ledger"))) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_table_that_is_read_again_has_the_times_that_were_asked_for(
+    kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in requests of versions that did not keep them: the schedule holds."""
+    monkeypatch.setattr(payer, "_now", lambda: START + timedelta(days=2))
+
+    def table(*days: str) -> None:
+        Path("r.csv").write_text(
+            "time,0,1,2,3\n" + "".join(f"{day}T08:00Z,1,1,1,1\n" for day in days)
+        )
+
+    def ledgers() -> dict[str, int]:
+        return {one.name: len(Ledger(one).statement().entries) for one in Path("w").iterdir()
+                if one.suffix == ".ledger"}  # fmt: skip
+
+    table("2026-11-16", "2026-11-17")
+    whole, calls = release.__dict__["release_snapshot"], []
+
+    def stops(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(*given, **more)
+
+    monkeypatch.setattr(release, "release_snapshot", stops)
+    if not kept:
+        monkeypatch.setattr(release, "digest_of", lambda _: "")
+    with pytest.raises(KeyboardInterrupt):
+        release_readings(
+            "r.csv",
+            HALL,
+            windows=Windows("w", ZCDP(2), since="2026-11-16"),
+            share=2,
+            out=["o.json"],
+        )
+    before = ledgers()
+    assert sorted(before.values()) == [0, 1]
+    for wrong in ("1999-01-01", "2031-01-01"):
+        table("2026-11-16", wrong)
+        with pytest.raises(
+            InvalidInput, match="other times than" if kept else "lies before|to come"
+        ):
+            resume_readings("w")
+    assert ledgers() == before
+    table("2026-11-16", "2026-11-17")
+    resume_readings("w")
+    assert ledgers() == dict.fromkeys(before, 1)
 
 
 def test_old_tables_have_a_schedule_that_is_said() -> None:

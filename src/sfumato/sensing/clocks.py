@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import read_rows
-from sfumato.sensing.reading_tables import (
-    EPOCH,
-    UNDONE,
-    Snapshots,
-    TableForm,
-    numbers_in,
-    parse_round,
-    texts_of,
-)
+from sfumato.sensing.column_values import numbers_in, texts_of
+from sfumato.sensing.reading_tables import Snapshots, TableForm
+from sfumato.sensing.rounding import EPOCH, UNDONE, parse_round
 
 if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -14,17 +12,14 @@ import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_rows
+from sfumato.sensing.column_values import number_of, numbers_in, states_of, texts_of
+from sfumato.sensing.rounding import EPOCH, UNDONE, parse_round, round_of
 
 if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
 
-UNDONE = "nothing was charged"
-GAPS = frozenset(("", "unavailable", "unknown", "none", "null", "n/a", "na"))
-"""What tables write where a sensor did not read; "nan" is not among them: it is a number that went wrong."""
 HOME_ASSISTANT = ("entity_id", "state", "last_changed")
 """Columns of the history that Home Assistant exports: a row whenever a state changes."""
-_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Snapshots = list[tuple[str, dict[str, float]]]
 """Readings by sensor, for each time in the order in which times come."""
@@ -67,30 +62,14 @@ class Columns:
                 raise InvalidParameter(f"a column needs a name, `{part.name}` has none; {UNDONE}")
 
 
-def parse_round(text: str) -> timedelta | None:
-    """How far apart rounds are: seconds, minutes, hours or days; None for 0, where every time is a round.
-
-    >>> parse_round("90s")
-    datetime.timedelta(seconds=90)
-    """
-    if text.strip() in ("0", "0s", "0m"):
-        return None
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text.strip())
-    if found is None:
-        raise InvalidParameter(
-            f"`round_time` is a number of s, m, h or d, e.g. 30s, 1m, 1h, got {text!r}; {UNDONE}"
-        )
-    return timedelta(seconds=int(found[1]) * _SPANS[found[2]])
-
-
 @dataclass(frozen=True, slots=True)
 class TableForm:
     """How a table of readings is to be read.
 
     Attributes:
         columns: What its columns are called.
-        round_time: How far apart rounds are, 30s, 1m, 1h: readings belong to the nearest one; "0" says that
-            every time is a round of its own, "" that nobody said.
+        round_time: How far apart rounds are, 30s, 1m, 1h: readings belong to the nearest one, of their own
+            window if windows pay; "0" says that every time is a round of its own, "" that nobody said.
         reference: A table of time and value of the public baseline that the site takes off, where it is not
             in the table of readings itself.
     """
@@ -131,18 +110,31 @@ class _Reading:
 
 
 def read_snapshots(
-    path: str | Path, site: Site, *, columns: Columns | None = None, round_time: str = ""
+    path: str | Path,
+    site: Site,
+    *,
+    columns: Columns | None = None,
+    round_time: str = "",
+    window: timedelta | None = None,
 ) -> Snapshots:
-    """Exact readings of a file by sensor, one set for each time in the order in which times come."""
+    """Exact readings of a file by sensor, one set for each time in the order in which times come.
+
+    A round stays in the `window` of time, if there are any, that its readings lie in.
+    """
     if Path(path).suffix == ".parquet":
         # As columns: item by item, floats of a short type come as doubles, and nobody sees their rounding.
         return snapshots_of(
-            _parquet(path), site, columns=columns, round_time=round_time, where=str(path)
+            _parquet(path),
+            site,
+            columns=columns,
+            round_time=round_time,
+            window=window,
+            where=str(path),
         )
     rows = read_rows(path)
     header = dict.fromkeys(name for row in rows for name in row if name)
     held = {name: [row.get(name) for row in rows] for name in header}
-    return _snapshots(held, len(rows), site, columns or Columns(), round_time, str(path))
+    return _snapshots(held, len(rows), site, columns or Columns(), round_time, window, str(path))
 
 
 def snapshots_of(
@@ -151,6 +143,7 @@ def snapshots_of(
     *,
     columns: Columns | None = None,
     round_time: str = "",
+    window: timedelta | None = None,
     where: str = "the table",
 ) -> Snapshots:
     """The same from a table in memory, of pandas, polars or pyarrow; numbers keep their type."""
@@ -166,7 +159,7 @@ def snapshots_of(
             f"got others; {UNDONE}"
         )
     size = len(next(iter(held.values()))) if held else 0
-    return _snapshots(held, size, site, called, round_time, where)
+    return _snapshots(held, size, site, called, round_time, window, where)
 
 
 def _parquet(path: str | Path) -> Frame:
@@ -189,10 +182,16 @@ def _is_wide(held: dict[str, Any], called: Columns, site: Site) -> bool:
 
 
 def _snapshots(
-    held: dict[str, Any], size: int, site: Site, called: Columns, round_time: str, where: str
+    held: dict[str, Any],
+    size: int,
+    site: Site,
+    called: Columns,
+    round_time: str,
+    window: timedelta | None,
+    where: str,
 ) -> Snapshots:
     if round_time:
-        step = parse_round(round_time)
+        step = parse_round(round_time, window)
     elif _is_history(held, called):
         raise InvalidParameter(
             f"{where} is a history of changes: a row is there because a reading changed, and would tell of "
@@ -206,7 +205,7 @@ def _snapshots(
         return _held_states(_history(held, site, where), step, site, where)
     wide = _is_wide(held, called, site)
     read = _wide(held, size, site, called, where) if wide else _long(held, site, called, where)
-    return _rounded(read, step, where) if step is not None else _by_time(read, where)
+    return _by_time(read, where) if step is None else _rounded(read, step, window, where)
 
 
 def _long(held: dict[str, Any], site: Site, called: Columns, where: str) -> list[_Reading]:
@@ -252,15 +251,18 @@ def _wide(
 
 def _history(held: dict[str, Any], site: Site, where: str) -> list[_Reading]:
     """States of Home Assistant: of entities called like sensors, with or without what is before the dot."""
-    entities, states, times = (
-        texts_of(held[name], name, where, blank=name == "state") for name in HOME_ASSISTANT
-    )
+    entity_id, state_of, changed = HOME_ASSISTANT
+    entities = texts_of(held[entity_id], entity_id, where)
+    states = states_of(held[state_of], where)
+    times = texts_of(held[changed], changed, where)
     known = set(_known(site))
     found = []
     for row, (entity, state, time) in enumerate(zip(entities, states, times, strict=True), 1):
         name = entity if entity in known else entity.partition(".")[2]
         if name in known:
-            found.append(_Reading(row, time, name, _number(state, row, "state", where)))
+            own = isinstance(state, np.number)
+            value = state if own else number_of(state, row, state_of, where)
+            found.append(_Reading(row, time, name, value))
     return found
 
 
@@ -268,53 +270,6 @@ def _known(site: Site) -> tuple[str, ...]:
     """Sensors of the site, and the public reference that is taken off their readings."""
     running = "" if site.level is None else site.level.running
     return (*site.sensors.names, *([running] if running else []))
-
-
-def _listed(column: Any) -> list[Any]:
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
-
-
-def texts_of(column: Any, name: str, where: str, *, blank: bool = False) -> list[str]:
-    """Texts of a column, without blanks around them; one that is missing is refused unless it may be."""
-    found = []
-    for row, value in enumerate(_listed(column), 1):
-        empty = value is None or value != value or (isinstance(value, str) and not value.strip())
-        if empty and not blank:
-            raise InvalidInput(f"{where} has no {name!r} in row {row}; {UNDONE}")
-        if empty:
-            found.append("")
-        else:
-            text = value.isoformat() if isinstance(value, datetime) else str(value)
-            found.append(text.strip())
-    return found
-
-
-def numbers_in(column: Any, name: str, where: str) -> list[Any]:
-    """Numbers of a column, None in gaps: from text, or of the type that an array has."""
-    if isinstance(column, list):
-        return [_number(value, row, name, where) for row, value in enumerate(column, 1)]
-    values = np.asarray(column)
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        raise InvalidInput(f"the values of {where} must be numbers of one type; {UNDONE}")
-    broken = np.flatnonzero(np.isinf(values))
-    if broken.size:
-        raise InvalidInput(
-            f"the {name} in row {broken[0] + 1} of {where} is not a finite number; {UNDONE}"
-        )
-    missing = np.isnan(values).tolist()
-    return [None if gone else value for gone, value in zip(missing, values, strict=True)]
-
-
-def _number(value: Any, row: int, name: str, where: str) -> float | None:
-    if value is None or (isinstance(value, str) and value.strip().lower() in GAPS):
-        return None
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise InvalidInput(f"the {name} in row {row} of {where} is not a finite number; {UNDONE}")
-    return found
 
 
 def _by_time(read: Iterable[_Reading], where: str) -> Snapshots:
@@ -330,12 +285,14 @@ def _by_time(read: Iterable[_Reading], where: str) -> Snapshots:
     return _without_gaps(found.items())
 
 
-def _rounded(read: list[_Reading], step: timedelta, where: str) -> Snapshots:
-    """Readings of the nearest round together; of a sensor that read twice in one, the one nearest to it."""
+def _rounded(
+    read: list[_Reading], step: timedelta, window: timedelta | None, where: str
+) -> Snapshots:
+    """Readings of one round together; of a sensor that read twice in one, the one nearest to it."""
     nearest: dict[datetime, dict[str, tuple[timedelta, Any]]] = {}
     for one in read:
         moment = _moment(one, where)
-        whole = EPOCH + (moment - EPOCH + step / 2) // step * step
+        whole = round_of(moment, step, window)
         at = nearest.setdefault(whole, {})
         off = abs(moment - whole)
         kept = at.get(one.name)

@@ -30,6 +30,13 @@ def calibrate(
         ),
     ],
     out: Annotated[Path, typer.Option(help="A new .json file for the site.", show_default=False)],
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="The rows are public: of an empty room, or a volunteer who agrees; exact means are written.",
+        ),
+    ] = False,
     unit: Annotated[str, typer.Option(help="What sensors read in, if the site lacks it.")] = "",
     sensor: SensorColumn = "sensor",
     value: ValueColumn = "value",
@@ -41,14 +48,14 @@ def calibrate(
 ) -> None:
     """Fit what a source adds, how far it spreads and what sensors read where nobody is, and how sure that is.
 
-    The rows are public because the volunteer in them agrees to it, and no ledger pays: nobody else may
-    be there. Released readings need no such table.
+    The rows are public because the volunteer in them agrees to it, which --public says, and no ledger
+    pays: nobody else may be there. Released readings need no such table.
     """
     from sfumato.sensing import Columns
     from sfumato.sensing.pipeline import calibrate_site
     from sfumato.sensing.render import calibration_lines
 
     columns = Columns(sensor=sensor, value=value, time=time, x=x, y=y)
-    result = calibrate_site(site, readings, columns=columns, unit=unit, out=out)
+    result = calibrate_site(site, readings, public=public, columns=columns, unit=unit, out=out)
     lines = [str(out)] if quiet else [*calibration_lines(result), str(out)]
     show(result.to_json(), "\n".join(lines), json=json)

@@ -61,7 +61,8 @@ YColumn = Annotated[str, typer.Option(help="The column of places north.")]
 RoundTime = Annotated[
     str,
     typer.Option(
-        help="Rounds are so far apart, 30s, 1m, 1h: a reading is of the nearest one; 0 for times as they are.",
+        help="Rounds are so far apart, 30s, 1m, 1h: a reading is of the nearest one in its window; 0 for times "
+        "as they are.",
         show_default=False,
     ),
 ]

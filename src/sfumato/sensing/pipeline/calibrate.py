@@ -12,12 +12,13 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import column_of, has_column, numbers_of, read_rows
 from sfumato.privacy.accounting import double_above, exact
+from sfumato.sensing.column_values import GAPS
 from sfumato.sensing.diagnostics.calibration import CalibrationFit, fit_calibration
 from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.site import site_of
-from sfumato.sensing.reading_tables import GAPS, Columns
+from sfumato.sensing.reading_tables import Columns
 from sfumato.sensing.results.calibration import CalibrationResult
 
 UNDONE = "nothing was fitted"
@@ -27,6 +28,7 @@ def calibrate_site(
     site: Site | str | Path,
     readings: str | Path,
     *,
+    public: bool,
     columns: Columns | None = None,
     unit: str = "",
     out: str | Path | None = None,
@@ -44,6 +46,7 @@ def calibrate_site(
     Args:
         site: The site, or its file: heat on a line or in a plane. Its unit, gain and time may be guesses.
         readings: The table: CSV, JSON or Parquet.
+        public: Must be True: exact numbers about the rows are returned, and no ledger pays.
         columns: What its columns are called.
         unit: What sensors read in, for a site that does not say it.
         out: A new .json file for the site.
@@ -53,8 +56,13 @@ def calibrate_site(
 
     Raises:
         InvalidInput: The table cannot be read, is too small, or no diffusion time fits it.
-        InvalidParameter: The site has no diffusion time, or no unit.
+        InvalidParameter: The rows were not said to be public, or the site has no diffusion time, or no unit.
     """
+    if not public:
+        raise InvalidParameter(
+            "a calibration writes exact means of its rows into the site: it takes rows that are public, of an "
+            "empty room or of a volunteer who agrees, said aloud by `public=True`; nothing was read"
+        )
     found, called = site_of(site), columns or Columns()
     if out is not None and Path(out).suffix != ".json":
         raise InvalidParameter(f"a site is written to a .json file, got {out}; {UNDONE}")

@@ -179,10 +179,10 @@ def rotate_device_key(
         InvalidInput: The log knows no such device in use, or a file cannot be read or written.
     """
     key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
-    last = _last_step(log.current(name), replaced)
     check_writable(file, lost="no key was made")
     with log.held():
         old = log.current(name)
+        last = _last_step(old, replaced)  # of this key, not of one that was rotated meanwhile
         new = next_generation(old.name)
         log.add(
             KeyEvent("rotated", old.name, {"last_step": last}),
@@ -216,9 +216,9 @@ def retire_device_key(
         InvalidInput: The log knows no such device in use, or the file cannot be read.
     """
     key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
-    last = _last_step(log.current(name), replaced)
     with log.held():
-        log.add(KeyEvent("retired", log.current(name).name, {"last_step": last}))
+        old = log.current(name)
+        log.add(KeyEvent("retired", old.name, {"last_step": _last_step(old, replaced)}))
     return KeyListing(Path(master), key.id, is_locked(master), log.events())
 
 

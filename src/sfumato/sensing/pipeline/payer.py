@@ -10,7 +10,6 @@ from pathlib import Path
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
 from sfumato.privacy import Ledger, Loss
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.reading_tables import parse_round
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.release.windows import (
     describe_window,
@@ -19,6 +18,7 @@ from sfumato.sensing.release.windows import (
     window_of,
     window_start,
 )
+from sfumato.sensing.rounding import parse_round
 
 AHEAD = timedelta(minutes=5)
 """By how much a clock may be ahead."""
@@ -43,6 +43,11 @@ class Windows:
     length: str = "1d"
     since: str = ""
     until: str = ""
+
+
+def length_of(windows: Windows | None) -> timedelta | None:
+    """How long windows are; None where one ledger pays for all times."""
+    return None if windows is None else parse_window(windows.length)
 
 
 def opened(ledger: Ledger | str | Path) -> Ledger:
@@ -98,18 +103,22 @@ def check_moments(windows: Windows, times: Sequence[str], round_time: str = "") 
     Args:
         windows: The windows that pay.
         times: When readings were taken; "" for now.
-        round_time: How far apart rounds are: the nearest one may be half of it ahead.
+        round_time: How far apart rounds are: the nearest one may be half of it ahead of its readings, but
+            lies in their window (`round_of`).
 
     Raises:
         InvalidInput: A time is before the first window, after the last, or no time at all.
+        InvalidParameter: A window is not some whole rounds long.
     """
     length = parse_window(windows.length)
-    step = parse_round(round_time) if round_time else None
-    ahead = AHEAD if step is None else max(AHEAD, step / 2)
+    step = parse_round(round_time, length) if round_time else None
+    ahead = AHEAD if step is None else AHEAD + step / 2
     first = _first_window(windows, length)
     last = _said(windows.until, "until") if windows.until else None
     for number, time in enumerate(times, 1):
         moment = _moment(time, ahead=ahead)
+        # A round may be ahead within its window; no window is opened that the readings could not lie in.
+        _not_to_come(window_of(moment, length), AHEAD)
         what = f"time {number} of {len(times)} lies" if len(times) > 1 else "a reading lies"
         if moment < first:
             raise InvalidInput(
@@ -163,9 +172,8 @@ def _pays_for(book: Ledger, site: Site, window: str) -> None:
 
 def _moment(time: str, *, ahead: timedelta = timedelta.max) -> datetime:
     """When a reading was taken: as its table says, in UTC unless it names a zone; or now."""
-    now = _now()
     if not time:
-        return now
+        return _now()
     # A time is not quoted: where columns are mixed up it is a reading.
     try:
         found = datetime.fromisoformat(time)
@@ -174,6 +182,10 @@ def _moment(time: str, *, ahead: timedelta = timedelta.max) -> datetime:
         raise InvalidInput(
             "with `windows` every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
         ) from None
-    if moment - now > ahead:
-        raise InvalidInput("a reading cannot be of a time to come, got one; nothing was charged")
+    _not_to_come(moment, ahead)
     return moment
+
+
+def _not_to_come(moment: datetime, ahead: timedelta) -> None:
+    if moment - _now() > ahead:
+        raise InvalidInput("a reading cannot be of a time to come, got one; nothing was charged")

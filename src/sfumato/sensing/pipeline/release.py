@@ -11,8 +11,8 @@ from sfumato.files import check_outputs, write_outputs
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.pipeline.payer import Windows, check_moments, opened, payer_of
-from sfumato.sensing.pipeline.requests import ReadingsRequest
+from sfumato.sensing.pipeline.payer import Windows, check_moments, length_of, opened, payer_of
+from sfumato.sensing.pipeline.requests import ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.site import site_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
 from sfumato.sensing.reading_tables import (
@@ -130,7 +130,8 @@ def release_readings(
         columns: What the columns of the table are called.
         round_time: How far apart rounds are, 30s, 1m, 1h: every reading belongs to the nearest one, and is
             taken as if it were of that moment. Needed where clocks differ by seconds; "0" says that every
-            time is a round of its own.
+            time is a round of its own. Where windows pay, each is some whole rounds long, and a reading
+            belongs to a round of the window it lies in.
         reference: A table of time and value of the public baseline of the site, where the readings do not
             hold it under its name.
         out: New files, .json (everything) or .csv (the numbers).
@@ -170,7 +171,9 @@ def release_readings(
     form = TableForm(
         columns or Columns(), round_time, None if reference is None else str(reference)
     )
-    snapshots = checked_snapshots(readings, found, planned, some=some, form=form)
+    snapshots = checked_snapshots(
+        readings, found, planned, some=some, form=form, window=length_of(windows)
+    )
     if once and windows is not None and not all(time for time, _ in snapshots):
         raise InvalidParameter(
             "with `once` and windows every reading has its time: without one, the same again is of "
@@ -191,6 +194,7 @@ def release_readings(
         len(snapshots),
         files,
         form,
+        digest_of(time for time, _ in snapshots),
     )
     if windows is not None:
         check_moments(windows, [time for time, _ in snapshots], form.round_time)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from sfumato.errors import InvalidInput, LedgerMismatch
 from sfumato.files import decoding
 from sfumato.privacy import ZCDP, ApproxDP
-from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.privacy.accounting import canonical, decode_loss, encode
 from sfumato.privacy.runs import Request
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.pipeline.payer import Windows
@@ -40,6 +41,8 @@ class ReadingsRequest:
         count: How many readings there are.
         outputs: Files to write.
         form: How a table of readings is read.
+        times: The digest of the times of all readings (`digest_of`), which a table that is read again must
+            have; "" in requests of versions that kept none.
     """
 
     readings: str | None
@@ -56,6 +59,7 @@ class ReadingsRequest:
     count: int
     outputs: tuple[Path, ...] = ()
     form: TableForm = field(default_factory=TableForm)
+    times: str = ""
 
     @property
     def request(self) -> Request:
@@ -90,7 +94,11 @@ class ReadingsRequest:
                 **form,
                 **({"reference": _whole(self.form.reference)} if self.form.reference else {}),
             }
-        delivery = {"outputs": [_whole(str(path)) for path in self.outputs]}
+        # Times are not what makes a request another one: under a key of `once` it was the same before.
+        delivery: dict[str, Any] = {
+            "outputs": [_whole(str(path)) for path in self.outputs],
+            **({"times": self.times} if self.times else {}),
+        }
         return Request(READINGS, "sense", asked, delivery, "readings")
 
     @staticmethod
@@ -125,10 +133,16 @@ class ReadingsRequest:
                 int(asked["count"]),
                 tuple(map(Path, delivery["outputs"])),
                 TableForm.from_json(asked.get("form", {})),
+                str(delivery.get("times", "")),
             )
         if site.digest != asked["digest"]:
             raise LedgerMismatch(f"{file} is another site than was released; nothing was released")
         return found
+
+
+def digest_of(times: Iterable[str]) -> str:
+    """What tells whether times are the same; they are not kept themselves."""
+    return hashlib.sha256(canonical(list(times)).encode()).hexdigest()
 
 
 def _whole(path: str | None) -> str | None:

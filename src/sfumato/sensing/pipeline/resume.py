@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,18 @@ from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs
 from sfumato.privacy import Ledger
 from sfumato.privacy.runs import KeptRun, ResumeResult, Run, kept_runs, ledger_files, resume_runs
-from sfumato.sensing.pipeline.payer import payer_of
+from sfumato.sensing.pipeline.payer import check_moments, length_of, payer_of
 from sfumato.sensing.pipeline.release import (
     Watch,
     carried_out,
     part_of,
     planned_noise,
 )
-from sfumato.sensing.pipeline.requests import READINGS, ReadingsRequest
+from sfumato.sensing.pipeline.requests import READINGS, ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
 from sfumato.sensing.pipeline.whisper_release import WHISPER, finish_whisper
 from sfumato.sensing.release.keys import Device
+from sfumato.sensing.release.noise_plan import NoisePlan
 from sfumato.sensing.results.release import ReleaseResult
 from sfumato.sensing.whisper.answers import WhisperAnswers
 
@@ -81,24 +82,17 @@ def resume_readings(
         planned = planned_noise(
             asked.site, budget, asked.loss, asked.share, asked.calibration, asked.noise_plan, watch
         )
-        found: list[Any] = []
+        checked: list[Any] = []
 
         def reading(number: int) -> Any:
-            if not found:
+            if not checked:
                 given = asked.readings if readings is None else readings
                 if given is None:
                     raise InvalidInput(
                         "its readings were a table in memory: give them as `readings`, or say `paid_only`"
                     )
-                found.extend(
-                    checked_snapshots(given, asked.site, planned, some=asked.some, form=asked.form)
-                )
-                if len(found) != asked.count:
-                    raise InvalidInput(
-                        f"there were {asked.count} readings when they were asked for, there are "
-                        f"{len(found)} now; say `paid_only` to have those that were drawn"
-                    )
-            return found[number]
+                checked.extend(_read_again(given, asked, planned))
+            return checked[number]
 
         return carried_out(
             asked,
@@ -120,6 +114,35 @@ def resume_readings(
         one_only="other files" if out is not None else "",
         list_only=list_only,
     )
+
+
+def _read_again(
+    given: ReadingsGiven, asked: ReadingsRequest, planned: NoisePlan
+) -> Sequence[tuple[str, Mapping[str, float]]]:
+    """The readings of a request: as many, of the same times, which are in its schedule of windows."""
+    found = checked_snapshots(
+        given,
+        asked.site,
+        planned,
+        some=asked.some,
+        form=asked.form,
+        window=length_of(asked.windows),
+    )
+    if len(found) != asked.count:
+        raise InvalidInput(
+            f"there were {asked.count} readings when they were asked for, there are {len(found)} now; "
+            "say `paid_only` to have those that were drawn"
+        )
+    times = [time for time, _ in found]
+    if asked.times and digest_of(times) != asked.times:
+        # A time chooses the window that pays; what was asked for has chosen.
+        raise InvalidInput(
+            "the readings have other times than when they were asked for; say `paid_only` to have those that "
+            "were drawn"
+        )
+    if asked.windows is not None:
+        check_moments(asked.windows, times, asked.form.round_time)
+    return found
 
 
 def _books(ledger: Ledger | str | Path) -> list[Ledger]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ def checked_snapshots(
     *,
     some: bool,
     form: TableForm | None = None,
+    window: timedelta | None = None,
 ) -> Sequence[tuple[str, Mapping[str, float]]]:
-    """Readings by time, all that a release would refuse of them refused; nothing is charged."""
+    """Readings by time, all that a release would refuse of them refused; nothing is charged.
+
+    Where windows of time pay, `window` is how long they are: no reading gets a time in another one.
+    """
     told = form or TableForm()
-    snapshots = with_reference(_snapshots(readings, site, told), site, told)
+    snapshots = with_reference(_snapshots(readings, site, told, window), site, told)
     what = readings if isinstance(readings, str | Path) else "the table"
     odd = None if told.round_time else scattered(snapshots, site.sensors.names)
     if odd is not None:
@@ -52,17 +57,17 @@ def checked_snapshots(
 
 
 def _snapshots(
-    readings: ReadingsGiven, site: Site, form: TableForm
+    readings: ReadingsGiven, site: Site, form: TableForm, window: timedelta | None
 ) -> list[tuple[str, Mapping[str, float]]]:
     """Values by sensor for each time, at least one; what is wrong is named by its number, and not quoted."""
     if isinstance(readings, Mapping):
         return [("", readings)]
     if isinstance(readings, str | Path):
-        found: list[Any] = [*read_snapshots(readings, site, **_read_as(form))]
+        found: list[Any] = [*read_snapshots(readings, site, **_read_as(form, window))]
     elif isinstance(readings, Sequence):
         found = [*readings]
     elif hasattr(readings, "columns"):
-        found = [*snapshots_of(readings, site, **_read_as(form))]
+        found = [*snapshots_of(readings, site, **_read_as(form, window))]
     else:
         raise InvalidInput(
             "readings are a file, values by sensor, a list of pairs of a time and such values, or a table "
@@ -79,5 +84,5 @@ def _snapshots(
     return [(time, values) for time, values in found]
 
 
-def _read_as(form: TableForm) -> dict[str, Any]:
-    return {"columns": form.columns, "round_time": form.round_time}
+def _read_as(form: TableForm, window: timedelta | None) -> dict[str, Any]:
+    return {"columns": form.columns, "round_time": form.round_time, "window": window}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,9 @@ def unlocked_key(data: dict[str, Any], passphrase: str | None, path: str | Path)
             f"{path} is locked: it opens with its `passphrase`; nothing was unsealed"
         )
     cost = data["scrypt"]
-    if not 0 < int(cost["n"]) * int(cost["r"]) * int(cost["p"]) <= MOST * BLOCK:
-        raise ValueError("it asks for too much work")
+    work = [int(cost[name]) for name in ("n", "r", "p")]
+    if min(work) < 1 or math.prod(work) > MOST * BLOCK:
+        raise ValueError("it asks for no work, or too much")
     head = {name: data[name] for name in ("format", "id", "scrypt")}
     try:
         sealed, nonce = bytes.fromhex(data["key"]), bytes.fromhex(data["nonce"])

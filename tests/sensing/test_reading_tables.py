@@ -1,4 +1,4 @@
-"""Readings as they come: any names of columns, wide tables, Home Assistant, Parquet, gaps and clocks."""
+"""Readings as they come: any names of columns, wide tables, Parquet, gaps and clocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from sfumato.sensing.pipeline import (
 from sfumato.sensing.pipeline.requests import ReadingsRequest
 from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
-from sfumato.sensing.release.exact import named_numbers
 from sfumato.sensing.release.windows import window_of
 from sfumato.sensing.rounding import EPOCH, round_of
 from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
@@ -92,52 +91,15 @@ def test_parquet_is_read_like_any_table_and_keeps_short_numbers() -> None:
         read_snapshots("no.parquet", HALL)
 
 
-def test_a_history_of_home_assistant_is_read_at_a_public_schedule() -> None:
+@pytest.mark.parametrize("round_time", ["", "0", "5m"])
+def test_a_history_of_changes_is_refused_since_its_rows_tell_of_them(round_time: str) -> None:
     Path("ha.csv").write_text(
         "entity_id,state,last_changed\n"
         "sensor.0,1.5,2026-11-16T08:59:00.000Z\n"
         "sensor.1,2.5,2026-11-16T09:03:12.501Z\n"
-        "light.hall,on,2026-11-16T09:04:00.000Z\n"
-        "sensor.0,unavailable,2026-11-16T09:07:00.000Z\n"
-        "sensor.1,3.5,2026-11-16T09:12:00.000Z\n"
     )
     with pytest.raises(InvalidParameter, match="a row is there because a reading changed"):
-        read_snapshots("ha.csv", HALL)
-    assert read_snapshots("ha.csv", HALL, round_time="5m") == [
-        ("2026-11-16T09:00Z", {"0": 1.5}),
-        ("2026-11-16T09:05Z", {"0": 1.5, "1": 2.5}),
-        ("2026-11-16T09:10Z", {"1": 2.5}),
-    ]
-
-
-@pytest.mark.parametrize("kind", ["float16", "float32", "Float32", "float64", "text", "mixed"])
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
-def test_states_of_short_types_are_refused_like_readings(kind: str, library: str) -> None:
-    """Their rounding is coarser than the promise counts on, and would not be seen in a text."""
-    if library == "pyarrow" and kind in ("Float32", "mixed"):
-        return
-    numbers: Any = ["20.1", "unavailable", "21.5"]
-    if kind == "mixed":
-        numbers = pd.Series([np.float32(20.1), None, 21.5], dtype=object)
-    elif kind != "text":
-        numbers = pd.Series([20.1, None, 21.5], dtype=kind)
-    if library == "pyarrow":
-        numbers = pa.array(numbers, from_pandas=True)
-    frame: dict[str, Any] = {
-        "entity_id": ["sensor.0", "sensor.2", "sensor.1"], "state": numbers,
-        "last_changed": ["2026-11-16T08:00Z"] * 3,
-    }  # fmt: skip
-    table = pd.DataFrame(frame) if library == "pandas" else pa.table(frame)
-
-    def read() -> Any:
-        ((_, at),) = snapshots_of(table, HALL, round_time="1h")
-        return named_numbers(at, HALL)
-
-    if kind in ("float64", "text"):
-        read()
-    else:
-        with pytest.raises((InvalidInput, InvalidParameter), match="type"):
-            read()
+        read_snapshots("ha.csv", HALL, round_time=round_time)
 
 
 def test_latitudes_become_metres_from_a_stated_origin() -> None:

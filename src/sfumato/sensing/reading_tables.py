@@ -8,12 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_rows
-from sfumato.sensing.column_values import number_of, numbers_in, states_of, texts_of
-from sfumato.sensing.rounding import EPOCH, UNDONE, parse_round, round_of
+from sfumato.sensing.column_values import numbers_in, texts_of
+from sfumato.sensing.rounding import UNDONE, parse_round, round_of
 
 if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
@@ -190,19 +188,14 @@ def _snapshots(
     window: timedelta | None,
     where: str,
 ) -> Snapshots:
-    if round_time:
-        step = parse_round(round_time, window)
-    elif _is_history(held, called):
+    if _is_history(held, called):
+        # States held at a schedule would still begin and end with a change, and the rounds would tell of it.
         raise InvalidParameter(
             f"{where} is a history of changes: a row is there because a reading changed, and would tell of "
-            f"it; say `round_time`, e.g. 5m, and the states at these times are released; {UNDONE}"
+            "it; write the states down at fixed times, a column for each sensor, and release that; "
+            f"{UNDONE}"
         )
-    else:
-        step = None
-    if _is_history(held, called):
-        if step is None:
-            raise InvalidParameter(f"a history of changes needs `round_time` above 0; {UNDONE}")
-        return _held_states(_history(held, site, where), step, site, where)
+    step = parse_round(round_time, window) if round_time else None
     wide = _is_wide(held, called, site)
     read = _wide(held, size, site, called, where) if wide else _long(held, site, called, where)
     return _by_time(read, where) if step is None else _rounded(read, step, window, where)
@@ -249,23 +242,6 @@ def _wide(
     return sorted(found, key=lambda one: one.row)
 
 
-def _history(held: dict[str, Any], site: Site, where: str) -> list[_Reading]:
-    """States of Home Assistant: of entities called like sensors, with or without what is before the dot."""
-    entity_id, state_of, changed = HOME_ASSISTANT
-    entities = texts_of(held[entity_id], entity_id, where)
-    states = states_of(held[state_of], where)
-    times = texts_of(held[changed], changed, where)
-    known = set(_known(site))
-    found = []
-    for row, (entity, state, time) in enumerate(zip(entities, states, times, strict=True), 1):
-        name = entity if entity in known else entity.partition(".")[2]
-        if name in known:
-            own = isinstance(state, np.number)
-            value = state if own else number_of(state, row, state_of, where)
-            found.append(_Reading(row, time, name, value))
-    return found
-
-
 def _known(site: Site) -> tuple[str, ...]:
     """Sensors of the site, and the public reference that is taken off their readings."""
     running = "" if site.level is None else site.level.running
@@ -303,24 +279,6 @@ def _rounded(
         (_written(moment), {name: value for name, (_, value) in at.items()})
         for moment, at in sorted(nearest.items())
     )
-    return _without_gaps(found)
-
-
-def _held_states(read: list[_Reading], step: timedelta, site: Site, where: str) -> Snapshots:
-    """The states at every multiple of a step, from the first row to the last: the last change before counts."""
-    changes = sorted(((_moment(one, where), one) for one in read), key=lambda pair: pair[0])
-    if not changes:
-        raise InvalidInput(f"{where} has no entity that is a sensor of {site.name!r}; {UNDONE}")
-    moment = EPOCH - (EPOCH - changes[0][0]) // step * step
-    state: dict[str, Any] = {}
-    found: list[tuple[str, dict[str, Any]]] = []
-    after = 0
-    while moment <= changes[-1][0]:
-        while after < len(changes) and changes[after][0] <= moment:
-            state[changes[after][1].name] = changes[after][1].value
-            after += 1
-        found.append((_written(moment), dict(state)))
-        moment += step
     return _without_gaps(found)
 
 

@@ -1,4 +1,4 @@
-"""Earth mover's distance on any rectangle of cells: by a square grid that holds it, or, if it is long, by a graph.
+"""Earth mover's distance on any rectangle of cells: by a square grid around it, or, if it is long, by a graph.
 
 Of two cells of a rectangle every shortest walk stays between them, so within it: empty cells around it change
 no distance and carry no flow.

@@ -54,7 +54,7 @@ def release(
         Path,
         typer.Argument(
             help="Exact readings: a table with sensor, value, perhaps time, or a column for each sensor; .csv, "
-            ".json, .parquet; or Home Assistant's history.",
+            ".json, .parquet.",
             show_default=False,
         ),
     ],

@@ -112,7 +112,7 @@ def release_readings(
 
     Args:
         readings: A table with sensor, value and perhaps time, or with a column for each sensor (CSV, JSON,
-            Parquet, or of pandas, polars or pyarrow); the history that Home Assistant exports; or values by
+            Parquet, or of pandas, polars or pyarrow); or values by
             sensor; or a list of pairs, a time and its values by sensor. In the unit that the site states.
             Where a value is blank, unavailable or unknown there is a gap.
         site: The site, or its file.

@@ -65,7 +65,8 @@ def test_every_time_is_paid_for_and_all_can_be_averaged() -> None:
     assert [row["time"] for row in rows("r.csv")] == [time for time in times[::-1] for _ in HALL]
     sentence = refused(2, "recover", "r.json")
     assert sentence == (
-        "there are 4 times, from 09:30 on: choose one with --time, or --average them; nothing was recovered"
+        "there are 4 times, from 09:30 on: choose one with --time, or --average them, or recover each of them "
+        "with --each; nothing was recovered"
     )
     assert refused(2, "recover", "r.json", "--time", "10:00").startswith(
         "there is no reading at '10:00'"

@@ -365,7 +365,9 @@ def test_a_plan_is_the_same(both: Both) -> None:
         ),
     )
     assert told == result.to_json()
-    assert result._repr_html_().startswith("<pre>planned line: 6 sensors, 20 cells")
+    shown = result._repr_html_()
+    assert shown.startswith("<pre>will it work? yes: ")
+    assert "\nplanned line: 6 sensors, 20 cells" in shown
 
 
 def test_a_plan_of_a_site_is_the_same(both: Both) -> None:

@@ -135,9 +135,9 @@ def test_where_bands_overlap_it_is_no_darker_and_each_has_its_own_words(
     said: list[str] = []
     write = beliefs._write
 
-    def keep(axis: Any, at: Any, words: str, **where: Any) -> None:
+    def keep(axis: Any, at: Any, words: str, **where: Any) -> Any:
         said.append(words)
-        write(axis, at, words, **where)
+        return write(axis, at, words, **where)
 
     monkeypatch.setattr(beliefs, "_write", keep)
     image = np.asarray(Image.open(io.BytesIO(draw(bands=bands))).convert("RGB")).astype(int)

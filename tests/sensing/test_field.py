@@ -92,8 +92,8 @@ def test_well_sensors_are_suspected_at_the_level_and_no_more(rng: np.random.Gene
     # One free test of four has a quarter of the level: of 50 nearly independent sensors the largest is
     # beyond it 1 - (1 - 0.4 / 200)^50 = 0.095 of the time; tests of limits hold at far less than their
     # share. Of rounds three free tests of six have half of the level: 1 - (1 - 0.4 / 300)^150 = 0.181.
-    assert_share(wrong, trials, 0.1, rivals=[0.02, 0.25])
-    assert_share(drifting, trials, 0.18, rivals=[0.06, 0.36])
+    assert_share(wrong, trials, 0.1, rivals=[0.005, 0.3])
+    assert_share(drifting, trials, 0.18, rivals=[0.03, 0.4])
 
 
 @pytest.mark.unit

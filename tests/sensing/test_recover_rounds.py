@@ -199,19 +199,19 @@ def test_what_depends_on_the_site_is_made_once(
 @pytest.mark.unit
 def test_a_table_has_a_place_a_mass_and_a_band_in_every_row(rng: np.random.Generator) -> None:
     plane = heat_plane(
-        sources=Grid(2, (0.0, 0.0, 1.0, 1.0)),
+        sources=Grid(3, (0.0, 0.0, 1.0, 1.0)),
         sensors=[(x, y) for x in (0.2, 0.5, 0.8) for y in (0.2, 0.5, 0.8)],
         diffusion_time=0.02,
     )
     site = synthetic_site("yard", plane, MovedMass("1/10", plane.space.metric))
-    clear = plane.columns([5])[:, 0]
+    clear = plane.columns([30])[:, 0]
     nothing = np.zeros(9)
     table = rounds_of(site, [("09:00", clear, ()), ("10:00", nothing, (4,))])
     found = recover_rounds(table, site=site, noise=0.02)
     rows = list(csv.DictReader(io.StringIO(found.table())))
     assert list(rows[0]) == ["time", "status", "x", "y", "mass", "radius", "probability", "missing"]
     first = [row for row in rows if row["time"] == "09:00"]
-    x, y = plane.space.places(np.array([5]))[0]
+    x, y = plane.space.places(np.array([30]))[0]
     assert (float(first[0]["x"]), float(first[0]["y"])) == (x, y)
     assert float(first[0]["probability"]) > 0.9
     assert float(first[0]["mass"]) == pytest.approx(1, abs=0.1)

@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.privacy import ZCDP
 from sfumato.sensing import describe_site, heat_line, open_ledger
+from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 from sfumato.sensing.pipeline import (
     check_recovery,
     recover_sources,
@@ -121,3 +122,16 @@ def test_sensors_that_take_turns_are_all_used(tmp_path: Path) -> None:
     followed = track_sources(noisy, max_mass=1.2)
     assert all(abs(one.sources[0].cell - 11) <= 1 for one in followed.rounds)
     assert any("were not looked for" in remark for remark in followed.remarks)
+
+
+def test_a_round_that_only_a_faulty_sensor_read_is_left_out_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = {(2, name) for name in NAMES if name != "3"}
+    noisy = released(tmp_path, [5, 6, 7, 8], alone, rho="1e4")
+    broken = FaultySensor("3", "dead", 1e-9, -0.5, 0.01)
+    monkeypatch.setattr("sfumato.sensing.pipeline.track.faulty_sensors", lambda *_, **__: (broken,))
+    found = track_sources(noisy, max_mass=1.2, leave_out_faulty=True)
+    assert [one.time for one in found.rounds] == list("013")
+    assert any("1 of 4 rounds have readings of faulty sensors only" in one for one in found.remarks)
+    assert [one.time for one in track_sources(noisy, max_mass=1.2).rounds] == list("0123")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import MovedMass
 from sfumato.sensing import heat_line, heat_plane, recover_rounds, recover_sources
@@ -23,7 +27,7 @@ from sfumato.sensing.pipeline.recover import recovered
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.render import draw_rounds, rounds_text
-from sfumato.sensing.results import RecoveredRounds, told_places
+from sfumato.sensing.results import RecoveredRounds, Verdict, told_places
 from sfumato.spaces import Grid
 
 LINE = heat_line(sources=12, sensors=6, diffusion_time=0.01)
@@ -96,6 +100,7 @@ def test_all_mass_of_an_answer_is_told_at_most_once(cell: int, seed: int, noise:
 
 
 DAY = [f"2026-03-0{day}T{hour:02}:30" for day in (1, 2) for hour in range(24)]
+NIGHT = [f"2026-{at}:30+02:00" for at in ("02-28T23", "03-01T00", "03-01T23", "03-02T01")]
 EXTRA = ["2026-03-01T12:30:20+01:00", "2026-03-01T12:30:20"]
 
 
@@ -119,8 +124,11 @@ EXTRA = ["2026-03-01T12:30:20+01:00", "2026-03-01T12:30:20"]
         (DAY, "noon", []),
         (DAY, "..", []),
         (DAY, "25:00", []),
-        (EXTRA, "2026-03-01T12:30", EXTRA[1:]),  # without a zone a time is in UTC
-        (EXTRA, "2026-03-01T12:30:20", EXTRA[1:]),
+        (EXTRA, "2026-03-01T12:30", EXTRA),  # without a zone it is as the times are written
+        (EXTRA, "2026-03-01T12:30:20", EXTRA[1:]),  # as it is written, it is that one
+        (NIGHT, "2026-03-01", NIGHT[1:3]),
+        (NIGHT, "2026-03-01..2026-03-01", NIGHT[1:3]),
+        (NIGHT, "2026-03-01T00:00Z..2026-03-01T23:59Z", NIGHT[2:]),
         (EXTRA, "2026-03-01T11:30:20Z", EXTRA[:1]),
         (["1", "2", "10"], "2..10", ["2", "10"]),
         (["1", "2", "10"], "2.0", ["2"]),
@@ -218,3 +226,38 @@ def test_a_table_has_a_place_a_mass_and_a_band_in_every_row(rng: np.random.Gener
     (last,) = (row for row in rows if row["time"] == "10:00")
     assert (last["status"], last["x"], last["mass"], last["missing"]) == ("zero", "", "", "1")
     assert "in 1 of 2 rounds sensors are missing (4)" in rounds_text(found)
+
+
+@pytest.mark.unit
+def test_words_counts_and_the_end_follow_the_verdict(
+    rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R is infeasible by the luck of the noise in one round, and because nothing fits in another."""
+    monkeypatch.chdir(tmp_path)
+    found = recover_rounds(
+        rounds_of(HALL, [("1", seen(3, rng), ()), ("2", 100 * np.array([1, -1] * 3), ())]),
+        site=HALL, noise=NOISE, estimator="least", seed=1,
+    )  # fmt: skip
+    first, second = found.rounds
+    assert second.recovery is not None
+    assert second.recovery.verdict.kind == "misfit"
+    assert found.misfits == 1
+    text = rounds_text(found)
+    assert "in 1 the readings do not fit the site" in text
+    assert "do not rely on 1 of 2 rounds" in text
+    told = replace(
+        second.recovery.diagnostics, verdict=Verdict("nothing", "nothing can be told: noise alone")
+    )
+    noise = replace(second, recovery=replace(second.recovery, diagnostics=told))
+    quiet = replace(found, rounds=(first, noise))
+    assert quiet.misfits == 0
+    text = rounds_text(quiet)
+    assert "in 1 nothing can be told from the noise" in text
+    assert "do not fit" not in text
+    HALL.write("site.json")
+    for values, code in ((seen(3, rng).tolist(), 0), ([100.0, -100.0] * 3, 9)):
+        rows = [f"1,{name},{value}" for name, value in zip(HALL.sensors.names, values, strict=True)]
+        Path("r.csv").write_text("\n".join(["time,sensor,value", *rows]) + "\n", encoding="utf-8")
+        words = ["r.csv", "--site", "site.json", "--sigma", str(NOISE), "--estimator", "least"]
+        said = CliRunner().invoke(app, ["sense", "recover", *words, "--each", "--json"])
+        assert said.exit_code == code, said.output

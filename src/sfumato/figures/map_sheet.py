@@ -253,7 +253,7 @@ def scale_bar(frame: Frame) -> tuple[float, str]:
         The part, at most a third, and words such as "2 km".
 
     >>> scale_bar(Frame((0, 0, 9000, 9000), (0, 0, 9000, 9000), meter=1.0))
-    (0.1111111111111111, '1 km')
+    (0.2222222222222222, '2 km')
     """
     meters = (frame.window[2] - frame.window[0]) * (frame.meter or 1)
     tried = (round_number(meters / part) for part in (4, 8, 20))

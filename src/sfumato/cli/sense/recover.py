@@ -136,7 +136,8 @@ def recover(
     Costs nothing: readings with noise may be worked on as one likes. R, the least mass that
     explains the readings within their noise, is always computed with a proof, which `sense check`
     checks again; the answer of another --estimator stands beside it, and has no proof. Exit 9 where
-    the readings contradict what was found: the verdict, said first, is not to rely on it.
+    the readings contradict what was found: the verdict, said first, is not to rely on it; with --each
+    where that is so of any round.
     """
     silent = quiet or json
     inputs = [*files, site, sources, layout, over, outline]
@@ -217,6 +218,8 @@ def _show_rounds(
         else:
             rounds.write(path, overwrite=overwrite)
     show(rounds.summary(), rounds_lines(rounds), json=json)
+    if rounds.misfits:
+        raise typer.Exit(UNRELIABLE)
 
 
 def _radius(text: str) -> float | Literal["papers"] | None:

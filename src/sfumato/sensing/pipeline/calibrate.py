@@ -164,6 +164,8 @@ def _labelled(
         off = outside.get(times[number], 0.0)
         blank = [np.nan] * len(axes)
         found.append((names[number], values[number] - off, place or blank, mass))
+    if not found:
+        raise InvalidInput(f"{path} has readings of the baseline {running!r} only; {UNDONE}")
     who, what, where, weights = zip(*found, strict=True)
     return list(who), np.array(what), np.array(where), np.array(weights), len(set(times))
 

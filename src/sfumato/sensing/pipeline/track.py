@@ -99,6 +99,20 @@ def track_sources(
     if faulty and leave_out_faulty:
         rows = rows_without(operator, faulty)
         operator, values = part_of(operator, rows), values[:, rows]
+        kept = np.flatnonzero(~np.isnan(values).all(axis=1)).tolist()
+        if len(kept) < 2:
+            raise InvalidInput(
+                "less than two rounds have a reading of another sensor than the faulty ones; nothing was "
+                "followed"
+            )
+        if len(kept) < len(rounds):
+            missing = (
+                *missing,
+                f"{len(rounds) - len(kept)} of {len(rounds)} rounds have readings of faulty sensors only, and "
+                "were left out",
+            )
+            values, rounds = values[kept], [rounds[number] for number in kept]
+            noises = [noises[number] for number in kept]
     found = track(
         operator, values, sigma=noises, speed=speed, max_mass=max_mass, count=count, rng=rng
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sfumato.errors import InvalidInput
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, as_approx, gaussian_sigma
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ WELL = 0.5
 """Of the error without any reading: a forecast below it is an answer worth having."""
 SAMPLE = 256
 HALVINGS = 40
+MAX_COST = 1e6
+"""An epsilon, or rho, above which nobody would call it private: no advice is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Outlook:
         needed: How many it takes to tell the place from others: sqrt(2 log cells) is what noise
             alone makes of the best of so many, and one more.
         cost: The epsilon (or rho) of all readings together with which it would be seen so; None
-            where it is, or where none does.
+            where it is, or where none up to `MAX_COST` does. Where it is seen so and `kind` is not
+            "yes" all the same, one source is seen and so many are not told apart: nothing is advised.
         readings: So many readings, at the cost that was asked, would see it so; None where even one
             does not, or where only one was asked for.
         radius: The radius within which nobody would tell, about, at which it would be seen so.
@@ -56,6 +60,13 @@ class Outlook:
         """All of it in numbers."""
         return asdict(self)
 
+    @staticmethod
+    def from_json(data: Any) -> Outlook:
+        """The outlook that a JSON object states; what else is in it, as its words, is left alone."""
+        if data["kind"] not in ("yes", "hardly", "no"):
+            raise InvalidInput(f"no outlook {data['kind']!r}")
+        return Outlook(**{part.name: data[part.name] for part in fields(Outlook)})
+
 
 def outlook_of(
     design: Design,
@@ -73,7 +84,7 @@ def outlook_of(
     norm = float(np.median(np.linalg.norm(operator.columns(cells), axis=0)))
     seen, needed = norm / noise.sigma, math.sqrt(2 * math.log(max(size, 2))) + 1
     kind = _simulated(forecast) if forecast is not None else _seen(seen, needed)
-    if kind == "yes" or not seen > 0:
+    if kind == "yes" or not 0 < seen < needed or needed / seen > MAX_COST:
         return Outlook(kind, signal, noise.sigma, seen, needed)
     times = (needed / seen) ** 2  # of rho: sigma falls as its root
     count = readings or 1
@@ -103,20 +114,26 @@ def _simulated(forecast: RecoveryForecast) -> Literal["yes", "hardly", "no"]:
 
 
 def _cost(noise: NoisePlan, total: ZCDP | ApproxDP, readings: int, times: float) -> float | None:
-    """The epsilon, or rho, of all readings together whose noise is the root of `times` smaller."""
+    """The epsilon, or rho, of all readings together whose noise is the root of `times` smaller.
+
+    None where that is above `MAX_COST`.
+    """
     if isinstance(noise.cost, ZCDP):
         rho = noise.cost.rho * readings * Fraction(times)
         if isinstance(total, ZCDP):
-            return float(rho)
-        return float(as_approx(ZCDP(rho), total.delta).epsilon)
+            return float(rho) if rho <= MAX_COST else None
+        if rho > MAX_COST:  # and so is the epsilon
+            return None
+        epsilon = float(as_approx(ZCDP(rho), total.delta).epsilon)
+        return epsilon if epsilon <= MAX_COST else None
     delta = noise.cost.delta
     low = high = float(noise.cost.epsilon)
     unit = gaussian_sigma(low, delta) / math.sqrt(times)
     while gaussian_sigma(high, delta) > unit:
         high *= 2
-        if high > 1e6:
+        if high > 2 * MAX_COST:
             return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if gaussian_sigma(middle, delta) > unit else (low, middle)
-    return high
+    return high if high <= MAX_COST else None

@@ -53,7 +53,7 @@ class Ceiling:
                 f"total of {self.total:.3g}"
             )
         if self.larger is None or self.larger_cells is None or self.larger_total is None:
-            return f"{head}, nor do larger ones up to {self.max_mass * 2**DOUBLINGS:g}"
+            return f"{head}; no larger one that was tried was solved"
         cells = "1 cell" if self.larger_cells == 1 else f"{self.larger_cells} cells"
         return (
             f"{head}; with `max_mass` {self.larger:g} R has {cells} with a total of "

@@ -17,7 +17,8 @@ def matching_times(times: Iterable[str], asked: str) -> list[str]:
 
     A time as it is written names itself. Otherwise a clock (12:00) names that minute of every day,
     a date its whole day, a date with a clock that minute, and a number itself. A range "A..B" names
-    all from A to the end of B; either may be left out, and clocks may go past midnight.
+    all from A to the end of B; either may be left out, and clocks may go past midnight. Clocks and
+    dates are as times are written, in their zone, unless a date names another.
 
     >>> day = [f"2026-03-01T{hour:02}:00" for hour in range(24)]
     >>> matching_times(day, "12:00")
@@ -56,11 +57,21 @@ def _by_clock(times: list[str], first: str, last: str) -> list[str]:
 def _by_date(times: list[str], first: str, last: str) -> list[str]:
     begin = _date_span(first)[0] if first else None
     end = _date_span(last)[1] if last else None
-    at = {when: _date(when) for when in times}
+    # A date without a zone is of the clock that wrote the times, whatever its zone is.
+    zoned = [one is not None and one.tzinfo is not None for one in (begin, end)]
+    clocks = {when: datetime.fromisoformat(when) for when in times}
+
+    def at(when: str, *, by_zone: bool) -> datetime:
+        found = clocks[when]
+        if not by_zone:
+            return found.replace(tzinfo=None)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
     return [
         when
         for when in times
-        if (begin is None or at[when] >= begin) and (end is None or at[when] < end)
+        if (begin is None or at(when, by_zone=zoned[0]) >= begin)
+        and (end is None or at(when, by_zone=zoned[1]) < end)
     ]
 
 
@@ -96,7 +107,7 @@ def _since_midnight(clock: time) -> timedelta:
 
 def _date_span(text: str) -> tuple[datetime, datetime]:
     """From when to before when a date is right: a day, an hour, a minute or a second."""
-    start = _date(text)
+    start = datetime.fromisoformat(text)
     _, _, clock = text.replace(" ", "T").partition("T")
     if not clock:
         return start, start + _DAY
@@ -104,8 +115,3 @@ def _date_span(text: str) -> tuple[datetime, datetime]:
     if "." in written or "," in written:
         return start, start + timedelta(microseconds=1)
     return start, start + _LENGTHS[min(2, written.count(":"))]
-
-
-def _date(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found

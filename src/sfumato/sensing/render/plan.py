@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.sensing.model.operators.places import begin_of
+from sfumato.sensing.planning.outlook import MAX_COST
 from sfumato.sensing.render.words import aligned, listed, many, short, up
 
 if TYPE_CHECKING:
@@ -88,9 +89,18 @@ def outlook_line(plan: SensorPlan) -> str:
         f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
         f"{of} in one reading, and {found.needed:.2g} would do"
     )
+    if found.kind == "yes":
+        return f"will it work? yes: {why}"
+    if found.seen >= found.needed:
+        apart = (
+            "where it is, is not found well"
+            if design.sources == 1
+            else f"{many(design.sources, 'source')} are not told apart"
+        )
+        return f"will it work? {found.kind}: {why}: one source is seen, but {apart}"
     would = []
+    name = "epsilon" if isinstance(plan.total, ApproxDP) else "rho"
     if found.cost is not None:
-        name = "epsilon" if isinstance(plan.total, ApproxDP) else "rho"
         all_of_it = " for all readings together" if (plan.readings or 1) > 1 else ""
         would.append(f"{name} {up(found.cost)}{all_of_it}")
     if found.readings is not None:
@@ -102,6 +112,8 @@ def outlook_line(plan: SensorPlan) -> str:
     if found.averaged:
         would.append(f"the mean of all {plan.readings:,} readings, of a source that stays")
     more = f"; it would with about {listed(would, 'or')}" if would else ""
+    if found.cost is None:
+        more += f"; no budget would, not even {name} {MAX_COST:,.0f}"
     return f"will it work? {found.kind}: {why}{more}"
 
 

@@ -18,11 +18,13 @@ MAX_ROWS = 40
 MAX_PLACES = 4  # in one line
 MAX_NAMES = 5  # of missing sensors
 NOTHING = {
-    "optimal": "no answer",
-    "zero": "nothing can be told from the noise",
-    "infeasible": "the readings do not fit the site",
+    "rely": "no answer",
+    "care": "no answer",
+    "nothing": "nothing can be told from the noise",
+    "misfit": "the readings do not fit the site",
     "failed": "no answer could be proved",
 }
+"""What is said of a round without places, by its verdict: words, counts and the exit code follow that."""
 
 
 def rounds_text(result: RecoveredRounds) -> str:
@@ -54,9 +56,9 @@ def rounds_lines(result: RecoveredRounds) -> list[Any]:
     more = len(rounds) - MAX_ROWS
     told = sum(one.total > 0 for one in rounds)
     head = f"{result.site.name}: {many(len(rounds), 'round')}, {told} with an answer"
-    for status in ("zero", "infeasible", "failed"):
-        count = sum(one.status == status and not one.total for one in rounds)
-        head += f"; in {count} {NOTHING[status]}" if count else ""
+    for kind in ("nothing", "misfit", "failed"):
+        count = sum(_kind(one) == kind and not one.total for one in rounds)
+        head += f"; in {count} {NOTHING[kind]}" if count else ""
     return [
         head,
         table,
@@ -72,12 +74,17 @@ def round_words(one: RecoveredRound, site: Site) -> str:
     """Where sources were in one round, or why nothing is told, in a line."""
     told = () if one.recovery is None else told_places(one.recovery)
     if not told:
-        return NOTHING[one.status]
+        return NOTHING[_kind(one)]
     # Bands in their order, the surest first; then the largest masses.
     ranked = sorted(told, key=lambda spot: -spot.mass if spot.radius is None else -float("inf"))
     words = [_place_words(spot, site) for spot in ranked[:MAX_PLACES]]
     rest = len(told) - len(words)
-    return "; ".join([*words, *([f"and {many(rest, 'more place')}"] if rest else [])])
+    doubt = ["do not rely on this"] if _kind(one) == "misfit" else []
+    return "; ".join([*doubt, *words, *([f"and {many(rest, 'more place')}"] if rest else [])])
+
+
+def _kind(one: RecoveredRound) -> str:
+    return "failed" if one.recovery is None else one.recovery.verdict.kind
 
 
 def _place_words(spot: ToldPlace, site: Site) -> str:
@@ -118,12 +125,11 @@ def _doubts(result: RecoveredRounds) -> list[str]:
     """How many rounds have a warning of their own."""
     lines = []
     found = [one.recovery for one in result.rounds if one.recovery is not None]
-    misfits = sum(
-        one.diagnostics.misfit is not None and bool(one.diagnostics.misfit.message) for one in found
-    )
+    misfits = result.misfits
     if misfits:
         lines.append(
-            f"in {misfits} of {many(len(result.rounds), 'round')} the readings do not fit the stated physics"
+            f"do not rely on {misfits} of {many(len(result.rounds), 'round')}: the readings do not fit what "
+            "was found, or the site"
         )
     beliefs = [one.answer.beliefs for one in found if one.answer is not None]
     unmixed = sum(one is not None and not one.mixed for one in beliefs)

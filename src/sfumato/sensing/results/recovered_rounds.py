@@ -74,6 +74,12 @@ class RecoveredRounds:
     rehearsal: bool = False
     remarks: tuple[str, ...] = ()
 
+    @property
+    def misfits(self) -> int:
+        """How many rounds have the verdict not to rely on them."""
+        found = [one.recovery for one in self.rounds if one.recovery is not None]
+        return sum(not one.verdict.reliable for one in found)
+
     def round_at(self, time: str) -> RecoveryResult:
         """The recovery of one time, as it is written.
 

@@ -55,12 +55,20 @@ def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics)
     if against:
         return Verdict("misfit", f"do not rely on this: {against[0]}", tuple(against[1:]))
     if answer is None:
-        why = (
-            "the readings are within their noise of no sources at all"
-            if status == "zero"
-            else "noise alone leaves no sources within the radius in 1 draw of 10; give another "
-            "`estimator` or a larger `radius`"
-        )
+        unclear = "" if told.misfit is None else told.misfit.message
+        if status == "zero":
+            why = "the readings are within their noise of no sources at all"
+        elif unclear:
+            # A misfit that was not found out is no reason to blame the noise.
+            why = (
+                f"{unclear}; no sources in the box are within the radius (this is proved): give another "
+                "`estimator` or a larger `radius`"
+            )
+        else:
+            why = (
+                "noise alone leaves no sources within the radius in 1 draw of 10; give another "
+                "`estimator` or a larger `radius`"
+            )
         return Verdict("nothing", f"nothing can be told: {why}")
     doubts = _doubts(answer, told)
     if doubts:

@@ -185,6 +185,8 @@ PLAY = """
       let best = -1, at = -1;
       for (let i = 0; i < data.length; i += 4) {
         const dark = 765 - data[i] - data[i + 1] - data[i + 2];
+        const [r, g, b] = data.slice(i, i + 3);  // the scale bar and its words are grey
+        if (Math.max(r, g, b) - Math.min(r, g, b) < 20) continue;
         if (dark > best) { best = dark; at = (i / 4) % view.width; }
       }
       return best > 30 ? at / view.width : null;

@@ -12,7 +12,7 @@ from sfumato.privacy import ZCDP
 from sfumato.sensing import Columns, describe_site, read_readings, read_site, release_readings
 
 pytestmark = pytest.mark.unit
-SHARED = Path("/work/shared/data/sensors")
+SHARED = Path(__file__).resolve().parents[3] / "shared/data/sensors"
 SITE = (
     "--line", "20", "--sensors", "s.csv", "--sensor", "name", "--x", "at", "--diffusion-time", "0.02",
     "--radius", "1/10", "--beside", "1C", "--ambient", "20C", "--baseline", "out", "--largest", "5C",

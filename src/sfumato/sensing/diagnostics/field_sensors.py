@@ -212,9 +212,8 @@ def faulty_sensors(
         p_value = math.exp(min(0.0, share + float(chance[worst])))
         if p_value < level:
             one = _off(rounds[:, rows[worst]], left[:, worst], float(own[worst]), noises)
-        elif (
-            beside is not None
-        ):  # the free fit says nothing, so it is left to what sources can give
+        elif beside is not None:
+            # The free fit says nothing, so it is left to what sources can give.
             p_value = math.exp(min(0.0, share + float(np.min(by_limit))))
             if p_value < level:
                 worst, one = _beyond(beside, limits, mean[rows])

@@ -118,7 +118,8 @@ def added(
             "say what a source adds once: `per_source` or `beside`; nothing was built"
         )
     near, unit = with_unit(beside, "beside", unit)
-    top = Fraction(largest_reading(operator))
+    # A little less than was computed, whose last digits may be too high: what a source adds rounds up.
+    top = Fraction(largest_reading(operator)) * (1 - Fraction(1, 2**48))
     if not top or near is None:
         raise InvalidParameter("no source is read by any sensor; nothing was built")
     return Fraction(float(double_above(near / top))), unit

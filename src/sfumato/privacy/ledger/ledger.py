@@ -353,13 +353,8 @@ class Ledger:
             value = mechanism.sample(open_for_release(guarded), noise)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            promise = Guarantee(
-                entry.cost,
-                self.header.neighbors,
-                self.header.unit,
-                self.header.model,
-                entry.computational,
-            )
+            of = self.header
+            promise = Guarantee(entry.cost, of.neighbors, of.unit, of.model, entry.computational)
             exponent = guarded.exponent if mechanism.additive else 0
             drawn = Release(value, exponent, promise, self.header.id, entry, self.header.rehearsal)
             if handle >= 0:

@@ -25,6 +25,7 @@ NAMES = [
     "flat-laplace/1",
     "flipped-dyads/1",
     "hierarchy/1",
+    "joint/1",
     "permute-and-flip/1",
     "privtree/1",
     "pyramid/1",
@@ -65,7 +66,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 15
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 16
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

@@ -47,14 +47,17 @@ class VarianceGamma:
         )
         return np.asarray(np.where(away < 1e-100, least, found))
 
+    def log_upper(self, x: npt.ArrayLike) -> FloatArray:
+        """The logarithm of P(X > x), for x from 0 on."""
+        away = np.asarray(x, dtype=np.float64)
+        if self.shape == 1:
+            return -away - math.log(2)
+        return _tail_spline(self.shape)(np.log(np.maximum(away, 1e-300)))
+
     def upper(self, x: npt.ArrayLike) -> FloatArray:
         """P(X > x), accurate in the upper tail too."""
         x = np.asarray(x, dtype=np.float64)
-        away = np.abs(x)
-        if self.shape == 1:
-            tail = np.exp(-away) / 2
-        else:
-            tail = np.exp(_tail_spline(self.shape)(np.log(np.maximum(away, 1e-300))))
+        tail = np.exp(self.log_upper(np.abs(x)))
         return np.asarray(np.where(x >= 0, tail, 1 - tail))
 
     def quantile(self, tail: float) -> float:
@@ -93,8 +96,8 @@ class _Tail:
     def __call__(self, t: FloatArray) -> FloatArray:
         # Below the first point what is missing of 1/2 is as x**min(2 a, 1).
         short = (0.5 - self.ends[0]) * np.exp(min(2 * self.shape, 1.0) * (t - self.first))
-        with np.errstate(over="ignore"):
-            beyond = self.ends[1] - np.maximum(np.exp(np.minimum(t, 700.0)) - math.exp(_LAST), 0.0)
+        later = np.clip(t, _LAST, 700.0)
+        beyond = self.ends[1] + (self.shape - 1) * (later - _LAST) - np.exp(later) + math.exp(_LAST)
         inside = self.spline(np.clip(t, _FIRST, _LAST))
         low = np.log(0.5 - np.maximum(np.minimum(short, 0.49), 0.0))
         return np.asarray(np.where(t < _FIRST, low, np.where(t > _LAST, beyond, inside)))

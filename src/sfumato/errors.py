@@ -10,6 +10,7 @@
     ├── SolverFailed                      a solution did not pass its own check
     ├── Unverifiable                      no number of samples can establish the claim asked about
     ├── MissingPackage     (ImportError)  an optional package is absent; the message is the install line
+    ├── SessionStopped                    a party of a joint map stopped, was late, or asks for something else
     └── LedgerError
         ├── BudgetExceeded                the budget does not allow it; nothing was read or released
         ├── LedgerMismatch                the ledger accounts for another source, unit or neighbor relation
@@ -73,6 +74,10 @@ class Unverifiable(SfumatoError):
 
 class MissingPackage(SfumatoError, ImportError):
     """An optional package is absent; the message is the install line."""
+
+
+class SessionStopped(SfumatoError):
+    """A party of a joint map stopped, was late, or asks for something else; it says what was charged."""
 
 
 class LedgerError(SfumatoError):

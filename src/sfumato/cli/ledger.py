@@ -115,19 +115,17 @@ def _model(trust: Trust, *, parties: int | None, curious: int | None) -> Model:
     """The trust model that the options state; refused where some of them say nothing."""
     from sfumato.privacy import Joint
 
-    match trust:
-        case Trust.joint if parties is None:
+    if trust is Trust.joint:
+        if parties is None:
             raise InvalidParameter(
                 "the joint model needs the number of `parties`; nothing was made"
             )
-        case Trust.joint:
-            return Joint(parties, 1 if curious is None else curious)
-        case _ if parties is not None or curious is not None:
-            raise InvalidParameter(
-                f"`parties` and `curious` are of the joint model, the model is {trust.value}; nothing was made"
-            )
-        case _:
-            return trust.value
+        return Joint(parties, 1 if curious is None else curious)
+    if parties is not None or curious is not None:
+        raise InvalidParameter(
+            f"`parties` and `curious` are of the joint model, the model is {trust.value}; nothing was made"
+        )
+    return "local" if trust is Trust.local else "central"
 
 
 @app.command("show")

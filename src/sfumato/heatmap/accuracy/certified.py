@@ -230,8 +230,8 @@ def _terms(counts: NoisyCounts, cut: int) -> _Terms:
         np.concatenate(column) for column in (*zip(*parts, strict=True), added, blocks, opening)
     ]
     weights = every[5]
-    chosen: Any = [column[weights > 0] for column in every]
-    return _Terms(*chosen, counts.law)
+    chosen: list[Any] = [column[weights > 0] for column in every]
+    return _Terms(*chosen, *[counts.law])
 
 
 def _nearest_above(number: IntArray, levels: IntArray) -> IntArray:

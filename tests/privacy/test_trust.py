@@ -120,8 +120,8 @@ def test_what_others_may_have_seen_is_not_drawn_again(tmp_path: Path) -> None:
     """A party whose session broke pays anew: rounds may have been opened to the others."""
 
     class Broken(Session):
-        def noisy_sum(self, values: Any, scales: Any, which: Any, trust: Joint) -> Any:
-            raise OSError("a party is gone")
+        def noisy_sum(self, *asked: Any) -> Any:
+            raise OSError(f"a party is gone, asked for {len(asked)}")
 
     ledger = made(tmp_path, TRUST)
     with pytest.raises(OSError, match="gone"):

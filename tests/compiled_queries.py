@@ -9,7 +9,7 @@ KEPT = 512
 
 
 def compile_once(backend: Any) -> None:
-    """Let a class of SQL backends keep the text of each expression, by engine, whatever table it is bound to."""
+    """Let a class of SQL backends keep the text of each expression, whatever table it is bound to."""
     if hasattr(backend.compile, "__wrapped__"):
         return
     compile_anew, kept = backend.compile, dict[Any, str]()

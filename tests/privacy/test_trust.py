@@ -116,6 +116,21 @@ def test_a_party_alone_adds_no_noise_of_all(tmp_path: Path) -> None:
         ledger.release(SharedLaplace(4, TRUST), OWN, noise=Session())
 
 
+def test_what_others_may_have_seen_is_not_drawn_again(tmp_path: Path) -> None:
+    """A party whose session broke pays anew: rounds may have been opened to the others."""
+
+    class Broken(Session):
+        def noisy_sum(self, *asked: Any) -> Any:
+            raise OSError(f"a party is gone, asked for {len(asked)}")
+
+    ledger = made(tmp_path, TRUST)
+    with pytest.raises(OSError, match="gone"):
+        ledger.release(SharedLaplace(4, TRUST), OWN, noise=Broken(), request={"kind": "sum"})
+    assert ledger.statement().left == PureDP("3/4")
+    with pytest.raises(LedgerMismatch, match="release anew; nothing was drawn again"):
+        ledger.redraw(1, SharedLaplace(4, TRUST), OWN, noise=Session())
+
+
 def test_a_simulation_is_a_rehearsal() -> None:
     ledger = Ledger.rehearsal(PureDP(1), model=TRUST)
     public = guard([0] * 4, BOUND, source=REHEARSAL)

@@ -60,7 +60,7 @@ class _Terms:
     added: IntArray
     block: FloatArray  # the sum of the weights of terms that share draws
     first: BoolArray  # counts of the first level, and their sums
-    law: CountNoise = LAPLACE
+    law: CountNoise
 
 
 def certified_emd(
@@ -230,7 +230,8 @@ def _terms(counts: NoisyCounts, cut: int) -> _Terms:
         np.concatenate(column) for column in (*zip(*parts, strict=True), added, blocks, opening)
     ]
     weights = every[5]
-    return _Terms(*(column[weights > 0] for column in every), law=counts.law)
+    chosen: list[Any] = [column[weights > 0] for column in every]
+    return _Terms(*chosen, *[counts.law])
 
 
 def _nearest_above(number: IntArray, levels: IntArray) -> IntArray:

@@ -8,6 +8,7 @@ quantile, a bound or draws asks the law; nobody asks which one it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +29,7 @@ POINTS = LAST * FINENESS + 1
 _STEPS, _FAR = 8001, 4000.0
 
 
-class CountNoise(Protocol):
+class CountNoise(Hashable, Protocol):
     """A symmetric law at scale 1."""
 
     @property

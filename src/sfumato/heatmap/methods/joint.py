@@ -25,9 +25,10 @@ from sfumato.records import CellSums
 from sfumato.spaces import Area, Grid
 
 U = TypeVar("U")
+U_co = TypeVar("U_co", covariant=True)
 
 
-class InRounds(Protocol[U]):
+class InRounds(Protocol[U_co]):
     """A mechanism whose counts are asked for in rounds, each a function of those before: zoom and pyramid."""
 
     @property
@@ -40,10 +41,10 @@ class InRounds(Protocol[U]):
     def draws(self, bound: Bound) -> int:
         """How many counts it asks for at most."""
 
-    def sample_by(self, sums: NoisySums, values: CellSums) -> U:
+    def sample_by(self, sums: NoisySums, values: CellSums) -> U_co:
         """What it releases, with counts that are made noisy round by round."""
 
-    def restore(self, data: Any) -> U:
+    def restore(self, data: Any) -> U_co:
         """What was sampled, from JSON."""
 
 

@@ -60,6 +60,11 @@ class Parties:
         """Their names, in order."""
         return tuple(one.name for one in self.parties)
 
+    @property
+    def title(self) -> str:
+        """What a map of theirs is called, unless somebody says otherwise: who has rows in it."""
+        return ", ".join(one.name for one in self.parties if not one.helper)
+
     def number(self, me: str | int) -> int:
         """Which party is meant, from 0: by its number in the file, from 1, or by its name."""
         said = str(me)

@@ -160,11 +160,16 @@ def recover(ledger: Ledger, number: int) -> Release[Any]:
     return found
 
 
-def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
-    """An entry whose values may be drawn again by what is asked, and the file that they go to, locked."""
+def take_over(
+    ledger: Ledger, number: int, asked: Entry, *, repeats: bool = False
+) -> tuple[Entry, int]:
+    """An entry whose values may be drawn again by what is asked, and the file that they go to, locked.
+
+    `repeats` says that the noise sends again what it has sent to other parties, number for number.
+    """
     one, file = kept(ledger, number)
     paid = one.entry
-    if ledger.header.model not in ("central", "local"):
+    if ledger.header.model not in ("central", "local") and not repeats:
         raise LedgerMismatch(
             f"entry {number} of {ledger.path} was to be drawn by several parties, and the others may have seen "
             "what was opened before this one stopped; release anew; nothing was drawn again"

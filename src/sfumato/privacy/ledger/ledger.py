@@ -280,9 +280,9 @@ class Ledger:
         source = SystemNoise() if noise is None else noise
         terms.check_guarded(self.header, guarded, source, self.path)
         terms.check_mechanism(self.header, mechanism, source, self.path)
-        entry, handle = delivery.take_over(
-            self, number, entries.draft(mechanism, guarded, None, source)
-        )
+        asked = entries.draft(mechanism, guarded, None, source)
+        repeats = getattr(source, "repeats", False)
+        entry, handle = delivery.take_over(self, number, asked, repeats=repeats)
         try:
             meant = entry.cost if isinstance(entry.cost, PureDP) else None
             if entries.paid(mechanism.cost(guarded.bound), meant) != entry.cost:

@@ -36,6 +36,7 @@ class Request:
         asked: What makes it this request: data, columns, area, method, epsilon.
         delivery: Where and how results are written, which may change and costs nothing.
         what: What is kept of it, in the plural, for messages.
+        finish: How it is finished, where that is not by `resume`.
 
     """
 
@@ -44,6 +45,7 @@ class Request:
     asked: dict[str, Any]
     delivery: dict[str, Any]
     what: str = "counts"
+    finish: str = ""
 
 
 class Run:
@@ -190,7 +192,7 @@ class Run:
             paid = f"entries {', '.join(lost)} of {ledger.path} were charged"
             return paid if lost and self.charged else ""
         path = shlex.quote(str(ledger.path))
-        finish = f"sfumato {self.request.command} resume {path}"
+        finish = self.request.finish or f"sfumato {self.request.command} resume {path}"
         if len(mine) == 1:
             (one,) = mine
             what = f"entry {one.entry.number} of {ledger.path}, {one.entry.cost}, was charged"

@@ -1,0 +1,31 @@
+from .certificates import MadeCertificates, make_certificates
+from .check import check_joint
+from .parties import Parties, Party, read_parties
+from .release import JointPlan, plan_joint, release_joint
+from .render import joint_text
+from .results import CheckedSession, JointCheck, JointResult, PlannedJoint
+from .secure_sum import MODULUS, TIMEOUT, PartySums, SecureSums, Traffic
+from .session import noisy_input
+
+__all__ = [
+    "MODULUS",
+    "TIMEOUT",
+    "CheckedSession",
+    "JointCheck",
+    "JointPlan",
+    "JointResult",
+    "MadeCertificates",
+    "Parties",
+    "Party",
+    "PartySums",
+    "PlannedJoint",
+    "SecureSums",
+    "Traffic",
+    "check_joint",
+    "joint_text",
+    "make_certificates",
+    "noisy_input",
+    "plan_joint",
+    "read_parties",
+    "release_joint",
+]

@@ -1,0 +1,101 @@
+"""What a party has sent in each round of a session, beside its ledger, until all parties have the map.
+
+    berlin.ledger.joint/<session>/0001.round    on the disk before the round's shares leave
+
+A party that stops may have been heard: others may have seen a sum that it never saw. So a session that
+goes on sends in each round what was sent before, number for number, and the same sum is opened: nobody
+learns more. Receipts hold the party's own counts with its own shares of noise: they are for its eyes.
+Proof: docs/proofs/joint-session.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from sfumato._types import IntArray
+from sfumato.errors import InvalidInput, SessionStopped
+from sfumato.files import sync_folder
+
+HASH = 32
+
+
+class Receipts:
+    """The rounds of one session as one party has sent them."""
+
+    def __init__(self, ledger: Path, session: str) -> None:
+        real = ledger.resolve()
+        self.folder = real.with_name(f"{real.name}.joint") / session
+
+    def begun(self) -> int:
+        """How many rounds were begun: written down whole, and so perhaps sent."""
+        count = 0
+        while self._read(count + 1) is not None:
+            count += 1
+        return count
+
+    def sent(self, number: int, asked: bytes, size: int) -> IntArray | None:
+        """What was sent in a round, from 1; None if it was never begun."""
+        found = self._read(number)
+        if found is None:
+            return None
+        if found[0] != asked or found[1].size != size:
+            raise SessionStopped(
+                f"round {number} asks for other counts than its receipt in {self.folder} was for: begin with "
+                "`anew` at all parties, which is charged again"
+            )
+        return found[1]
+
+    def all_sent(self) -> list[IntArray]:
+        """What was sent in each round that was begun."""
+        found = [self._read(number) for number in range(1, self.begun() + 1)]
+        return [one[1] for one in found if one is not None]
+
+    def write(self, number: int, asked: bytes, values: IntArray) -> None:
+        """Write down what will be sent, and wait for the disk."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        body = asked + np.ascontiguousarray(values, dtype=np.int64).tobytes()
+        path = self._path(number)
+        path.unlink(missing_ok=True)  # of a process that died while it wrote: nothing was sent
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(body).digest() + body)
+            file.flush()
+            os.fsync(handle)
+        for folder in (self.folder, self.folder.parent, self.folder.parent.parent):
+            sync_folder(folder)
+
+    def remove(self) -> None:
+        """Forget them: every party has kept what was opened."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder.parent.is_dir() and not any(self.folder.parent.iterdir()):
+            self.folder.parent.rmdir()
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.round"
+
+    def _read(self, number: int) -> tuple[bytes, IntArray] | None:
+        try:
+            data = self._path(number).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise InvalidInput(
+                f"{self._path(number)} cannot be read ({problem.strerror})"
+            ) from problem
+        body = data[HASH:]
+        if len(body) < HASH or hashlib.sha256(body).digest() != data[:HASH]:
+            return None
+        return body[:HASH], np.frombuffer(body[HASH:], dtype=np.int64)
+
+
+def round_hash(scales: Sequence[Fraction], which: IntArray) -> bytes:
+    """What a round asks for, as receipts and parties compare it."""
+    told = ";".join(map(str, scales)).encode() + b"|" + which.astype(np.int64).tobytes()
+    return hashlib.sha256(told).digest()

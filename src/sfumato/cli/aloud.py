@@ -41,6 +41,7 @@ ALOUD = {
     "mass_per_value",
     "team",
     "other_table",
+    "anew",
     "method_option",
     # replaces what is there
     "overwrite",
@@ -49,6 +50,7 @@ ALOUD = {
 # coverage of a set.
 OTHERS = {
     ("heatmap", "release", "team"),
+    ("joint", "release", "team"),
     ("ledger", "show", "team"),
     ("graph", "limits", "rho"),
     ("graph", "simulate", "rho"),

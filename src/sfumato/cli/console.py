@@ -16,13 +16,14 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from sfumato.cli.endings import EXISTS, INVALID, REFUSED, USAGE, code_of
+from sfumato.cli.endings import EXISTS, INVALID, REFUSED, STOPPED, USAGE, code_of
 from sfumato.errors import (
     BudgetExceeded,
     ExistsAlready,
     InvalidParameter,
     MissingPackage,
     NotComparable,
+    SessionStopped,
     SfumatoError,
 )
 
@@ -57,7 +58,7 @@ Quiet = Annotated[
 
 
 def exit_code(error: SfumatoError) -> int:
-    """2 usage, 3 budget refused, 4 input invalid, 8 exists already; the others belong to results."""
+    """2 usage, 3 refused, 4 input invalid, 8 exists already, 10 party stopped; others belong to results."""
     match error:
         case BudgetExceeded() | NotComparable():
             return REFUSED
@@ -65,6 +66,8 @@ def exit_code(error: SfumatoError) -> int:
             return USAGE
         case ExistsAlready():
             return EXISTS
+        case SessionStopped():
+            return STOPPED
         case _:
             return INVALID
 

@@ -23,7 +23,8 @@ from sfumato.files import end_by_signal
     MADE_BEFORE,
     EXISTS,
     UNRELIABLE,
-) = range(10)
+    STOPPED,
+) = range(11)
 READER_GONE = 128 + 13  # as for any tool that SIGPIPE ends
 
 MEANINGS = {
@@ -37,6 +38,7 @@ MEANINGS = {
     MADE_BEFORE: "made before under its --once key, nothing charged",
     EXISTS: "a file exists already and is kept",
     UNRELIABLE: "an answer that its readings contradict",
+    STOPPED: "a party of a joint map stopped or disagrees",
     129: "ended by SIGHUP",
     130: "by SIGINT (Ctrl-C)",
     READER_GONE: "nobody reads the output any more",

@@ -1,5 +1,6 @@
 from .certificates import MadeCertificates, make_certificates
 from .check import check_joint
+from .demo import JointDemo, run_joint_demo
 from .parties import Parties, Party, read_parties
 from .release import JointPlan, plan_joint, release_joint
 from .render import joint_text
@@ -12,6 +13,7 @@ __all__ = [
     "TIMEOUT",
     "CheckedSession",
     "JointCheck",
+    "JointDemo",
     "JointPlan",
     "JointResult",
     "MadeCertificates",
@@ -28,4 +30,5 @@ __all__ = [
     "plan_joint",
     "read_parties",
     "release_joint",
+    "run_joint_demo",
 ]

@@ -37,7 +37,7 @@ def check_joint(files: Sequence[str | Path]) -> JointCheck:
     """
     if len(files) < 2:
         raise InvalidInput(
-            f"two or more ledgers or maps of different parties are compared, got {len(files)}; nothing was checked"
+            f"two or more ledgers or maps of parties are compared, got {len(files)}; nothing was checked"
         )
     maps = [(str(one), read_heatmap(one)) for one in files if Path(one).suffix == ".json"]
     books = [_book(Path(one)) for one in files if Path(one).suffix != ".json"]

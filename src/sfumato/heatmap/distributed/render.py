@@ -6,6 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from sfumato.heatmap.distributed.certificates import MadeCertificates
+from sfumato.heatmap.distributed.demo import JointDemo
 from sfumato.heatmap.distributed.results import (
     CheckedSession,
     JointCheck,
@@ -61,6 +62,11 @@ def _released(result: JointResult) -> str:
 @joint_text.register
 def _checked(result: JointCheck) -> str:
     return "\n".join(line for one in result.sessions for line in _session(one))
+
+
+@joint_text.register
+def _demo(result: JointDemo) -> str:
+    return f"{result.statement}\n{joint_text(result.check)}\npicture: {result.picture}"
 
 
 @joint_text.register

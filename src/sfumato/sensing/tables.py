@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.files import column_of, has_column, numbers_of, read_edge_list, read_rows
 from sfumato.sensing.model.sensors import Sensors
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.table_form import Columns
 
 if TYPE_CHECKING:
     from sfumato._types import FloatArray

@@ -18,7 +18,7 @@ from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.site import site_of
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.table_form import Columns
 from sfumato.sensing.results.calibration import CalibrationResult
 
 UNDONE = "nothing was fitted"

@@ -30,7 +30,7 @@ from sfumato.sensing.pipeline.ground import (
     placed,
     space_and_sensors,
 )
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.table_form import Columns
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.results.release import LedgerResult, SimulationResult, SiteResult
 from sfumato.sensing.tables import (

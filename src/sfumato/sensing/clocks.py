@@ -92,14 +92,14 @@ def with_reference(snapshots: Sequence[tuple[str, Any]], site: Site, form: Table
         return list(snapshots)  # whose release says that there is none
     last = _last(known)
     found = []
-    for number, (time, at) in enumerate(snapshots, 1):
+    for time, at in snapshots:
         read = {name: value for name, value in at.items() if name != running}
         if read:
             level = last(time)
             if level is None:
                 raise InvalidInput(
-                    f"the public baseline {running!r} has no reading at time {number} of the table, which is no "
-                    f"date, so that there is no last one before it; {UNDONE}"
+                    f"the public baseline {running!r} has no reading at time {len(found) + 1} of the table, "
+                    f"nor one that is dated before; {UNDONE}"
                 )
             found.append((time, {**read, running: level}))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -235,7 +235,7 @@ def _wide(
     held: dict[str, Any], size: int, site: Site, called: Columns, where: str
 ) -> list[_Reading]:
     """A column for each sensor; other columns are left alone, if every sensor has its own."""
-    _check_columns(held, site, called, where)
+    check_columns(held, site, (called.time,), where)
     times = texts_of(held[called.time], called.time, where) if called.time in held else [""] * size
     found = []
     for name in _known(site):
@@ -255,10 +255,13 @@ def _known(site: Site) -> tuple[str, ...]:
     return (*site.sensors.names, *([running] if running else []))
 
 
-def _check_columns(held: dict[str, Any], site: Site, called: Columns, where: str) -> None:
-    """Refuse a table that lacks sensors and has columns of nobody: a misspelt sensor would be a gap."""
+def check_columns(
+    header: Iterable[str], site: Site, beside: Sequence[str], where: str, *, undone: str = UNDONE
+) -> None:
+    """Refuse a wide table that lacks sensors and has columns of nobody: a misspelt sensor would be a gap."""
+    held = dict.fromkeys(header)
     lacking = [name for name in site.sensors.names if name not in held]
-    other = [name for name in held if name not in (*_known(site), called.time)]
+    other = [name for name in held if name not in (*_known(site), *beside)]
     if not lacking or not other:
         return
     # What looks like a number or a date is not quoted: a table without a header has readings there.
@@ -267,7 +270,7 @@ def _check_columns(held: dict[str, Any], site: Site, called: Columns, where: str
     raise InvalidInput(
         f"{where} has no column for {len(lacking)} of {len(site.sensors)} sensors, {lacking[0]!r} first, and "
         f"{len(other)} of no sensor{': ' + quoted if named else ''}. Is a name misspelt? Rename these columns, "
-        f"or leave them out; {UNDONE}"
+        f"or leave them out; {undone}"
     )
 
 
@@ -279,9 +282,7 @@ def _is_value(text: str) -> bool:
     return True
 
 
-def _by_time(
-    read: Iterable[_Reading], called: Columns, where: str, *, dated: bool
-) -> Snapshots:
+def _by_time(read: Iterable[_Reading], called: Columns, where: str, *, dated: bool) -> Snapshots:
     """Readings of one time together, of each sensor one; a gap is a reading that is not there."""
     found: dict[str, dict[str, Any]] = {}
     for one in read:

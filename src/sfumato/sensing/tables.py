@@ -102,8 +102,13 @@ def read_offsets(path: str | Path) -> dict[str, str]:
     """How much more single sensors read where nobody is: sensor and offset."""
     rows = read_rows(path)
     numbers_of(rows, "offset", path)
+    found: dict[str, str] = {}
     names = map(str, column_of(rows, "sensor", path))
-    return dict(zip(names, map(str, column_of(rows, "offset", path)), strict=True))
+    for name, offset in zip(names, map(str, column_of(rows, "offset", path)), strict=True):
+        if name in found:
+            raise InvalidInput(f"{path} has two offsets of sensor {name!r}; nothing was built")
+        found[name] = offset
+    return found
 
 
 def read_graph(

@@ -83,7 +83,9 @@ def release(
     ] = "",
     until: Annotated[
         str,
-        typer.Option(help="When windows end; else now. And rounds of a history.", show_default=False),
+        typer.Option(
+            help="When windows end; else now. And rounds of a history.", show_default=False
+        ),
     ] = "",
     budget_epsilon: Annotated[
         str, typer.Option(help="Budget of each window.", show_default=False)

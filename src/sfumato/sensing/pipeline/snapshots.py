@@ -35,8 +35,12 @@ def checked_snapshots(
     told = form or TableForm()
     snapshots = with_reference(_snapshots(readings, site, told, schedule), site, told)
     what = readings if isinstance(readings, str | Path) else "the table"
-    odd = None if told.round_time else scattered(
-        snapshots, site.sensors.names, window=None if schedule is None else schedule.window
+    odd = (
+        None
+        if told.round_time
+        else scattered(
+            snapshots, site.sensors.names, window=None if schedule is None else schedule.window
+        )
     )
     if odd is not None:
         # Said with `some` too: each of these times would be paid for as if it were a reading of all sensors.

@@ -3,7 +3,7 @@
 Readings are taken as they are, without the noise of a promise: what can be wrong here is the physics. The data
 is not part of the project; without it nothing is run.
 
-    python -m experiments.sensors.rooms DATA [--only lab]
+    python -m experiments.sensors.rooms DATA [--only lab] [--picture docs/pictures/array.png]
 """
 
 from __future__ import annotations
@@ -20,9 +20,20 @@ import numpy as np
 import pandas as pd
 
 from sfumato.sensing import Sensors, Site, calibrate_site, describe_site, recover_rounds
+from sfumato.sensing.results import RecoveredRounds
 
 CROWD = 20
 """Persons in the lab by day beyond which a number is wrong; by night nobody is there."""
+PIXEL_NOISE = 0.4
+"""Degrees by which a pixel is off."""
+SHOWN = {
+    "2016-06-13T21:54:01Z": "lying in the shower",
+    "2016-06-13T21:57:02Z": "at the sink",
+    "2016-06-13T22:00:00Z": "on the toilet",
+    "2016-06-13T21:48:37Z": "there, winter clothes",
+    "2016-06-13T22:10:00Z": "nobody",
+}
+"""Rounds of the bathroom that are drawn, and what is known of them."""
 Outcome = Literal["right", "said", "unsaid"]
 Judge = Callable[[str, list[dict[str, Any]]], bool]
 
@@ -40,18 +51,24 @@ class Room:
     fit: tuple[Literal["offset"], ...] = ()
 
 
-def judged(room: Room) -> tuple[Counter[Outcome], Counter[str]]:
-    """How many rounds are right, wrong or untold and say so, wrong and do not; and their verdicts."""
+def above_level(site: Site, read: pd.DataFrame) -> Any:
+    """Degrees above what sensors read where nobody is: rounds by sensors."""
+    names = list(site.sensors.names)
+    if site.level is None:
+        return read[names].to_numpy()
+    outside = read.get(site.level.running, pd.Series(0.0, read.index))
+    level = np.array([float(one) for one in site.level.of(names, 0.0)])
+    return read[names].sub(outside, axis=0).to_numpy() - level
+
+
+def recovered(room: Room) -> RecoveredRounds:
+    """What sources explain each round; an operator reads in units of what a source adds."""
     site, names = room.site, list(room.site.sensors.names)
     gain = float(site.per_source or 1)
-    table = room.read.copy()
-    if site.level is not None:
-        outside = table.get(site.level.running, pd.Series(0.0, table.index))
-        level = np.array([float(one) for one in site.level.of(names, 0.0)])
-        table[names] = table[names].sub(outside, axis=0) - level
-    table[names] /= gain
+    table = room.read[["time"]].copy()
+    table[names] = above_level(site, room.read) / gain
     long = table.melt("time", names, "sensor", "value")
-    found = recover_rounds(
+    return recover_rounds(
         long,
         site=site,
         noise=room.noise / gain,
@@ -59,9 +76,13 @@ def judged(room: Room) -> tuple[Counter[Outcome], Counter[str]]:
         max_mass=room.max_mass,
         fit=room.fit,
     )
+
+
+def judged(room: Room) -> tuple[Counter[Outcome], Counter[str]]:
+    """How many rounds are right, wrong or untold and say so, wrong and do not; and their verdicts."""
     outcomes: Counter[Outcome] = Counter()
     verdicts: Counter[str] = Counter()
-    for one in found.rounds:
+    for one in recovered(room).rounds:
         result = one.recovery
         kind = "failed" if result is None else result.verdict.kind
         sources = [] if result is None or result.answer is None else result.sources()
@@ -98,15 +119,17 @@ def arrays(data: Path) -> Iterator[Room]:
         minutes = "1min" if room == "bathroom" else "5min"
         first = ~some.time.dt.floor(minutes).duplicated().to_numpy()
         read, empty = table[first].reset_index(drop=True), nobody[first]
-        yield Room(what, site, read, _over_the_warmest(site, read, places, empty), 0.4, 2.0)
+        yield Room(what, site, read, _over_the_warmest(site, read, places, empty), PIXEL_NOISE, 2.0)
 
 
 def _over_the_warmest(site: Site, read: pd.DataFrame, places: Any, empty: Any) -> Judge:
-    """Nobody: no answer, or little. Somebody: the largest mass is within a pixel of the warmest."""
-    names = list(site.sensors.names)
-    level = np.array([float(one) for one in site.level.of(names, 0.0)]) if site.level else 0.0
-    above = read[names].sub(read["chip"], axis=0).to_numpy() - level
-    warmest = dict(zip(read["time"], places[above.argmax(axis=1)], strict=True))
+    """Nobody: no answer, or little. Somebody: the largest mass is within a pixel of the warmest.
+
+    Who lies is warm in several places: pixels within twice the noise of the warmest are as warm.
+    """
+    above = above_level(site, read)
+    warm = above >= above.max(axis=1, keepdims=True) - 2 * PIXEL_NOISE
+    warmest = {time: places[at] for time, at in zip(read["time"], warm, strict=True)}
     nobody = dict(zip(read["time"], empty, strict=True))
 
     def right(time: str, sources: list[dict[str, Any]]) -> bool:
@@ -115,7 +138,8 @@ def _over_the_warmest(site: Site, read: pd.DataFrame, places: Any, empty: Any) -
         if not sources:
             return False
         most = max(sources, key=lambda one: float(one["mass"]))
-        return bool(np.abs(np.array([most["x"], most["y"]]) - warmest[time]).max() <= 1)
+        ways = np.abs(np.array([most["x"], most["y"]]) - warmest[time])
+        return bool(ways.max(axis=1).min() <= 1)
 
     return right
 
@@ -174,6 +198,32 @@ def weather(data: Path) -> Iterator[Room]:
             )
 
 
+def draw(room: Room, times: dict[str, str], file: Path) -> None:
+    """Some rounds of a thermal array: what its pixels read, and the mass that was recovered, by titles."""
+    import matplotlib.pyplot as plt
+
+    found = recovered(room)
+    above = dict(zip(room.read["time"], above_level(room.site, room.read), strict=True))
+    figure, axes = plt.subplots(1, len(times), figsize=(2.3 * len(times), 2.9), dpi=90)
+    for axis, time in zip(axes, times, strict=True):
+        image = axis.imshow(
+            above[time].reshape(4, 4),
+            origin="lower",
+            extent=(0, 4, 0, 4),
+            cmap="YlOrBr",
+            vmin=0,
+            vmax=7,
+        )
+        result = found.round_at(time)
+        for one in [] if result.answer is None else result.sources():
+            axis.scatter(one["x"], one["y"], 250 * one["mass"], "none", edgecolors="#0b5394", lw=2)
+        axis.set(title=f"{times[time]}\nverdict: {result.verdict.kind}", xticks=[], yticks=[])
+        axis.title.set_fontsize(9)
+    bar = figure.colorbar(image, ax=list(axes), shrink=0.7)
+    bar.set_label("degrees above the empty room", fontsize=8)
+    figure.savefig(file, bbox_inches="tight")
+
+
 def _levels(site: Site, empty: pd.DataFrame) -> Site:
     """The site with what its sensors read where nobody is."""
     with TemporaryDirectory() as folder:
@@ -189,7 +239,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("data", type=Path, help="the folder with the files of sensors")
     parser.add_argument("--only", default="", help="rooms whose name begins so")
+    parser.add_argument("--picture", type=Path, help="draw rounds of the bathroom here, and stop")
     asked = parser.parse_args(argv)
+    if asked.picture:
+        draw(next(arrays(asked.data)), SHOWN, asked.picture)
+        return
     print(
         "| readings | rounds | right | not told, or wrong, and said | wrong and unsaid | verdicts |"
     )

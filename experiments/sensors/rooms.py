@@ -134,7 +134,7 @@ def _over_the_warmest(site: Site, read: pd.DataFrame, places: Any, empty: Any) -
 
     def right(time: str, sources: list[dict[str, Any]]) -> bool:
         if nobody[time]:
-            return sum(one["mass"] for one in sources) < 0.5
+            return bool(sum(one["mass"] for one in sources) < 0.5)
         if not sources:
             return False
         most = max(sources, key=lambda one: float(one["mass"]))

@@ -81,7 +81,7 @@ def test_an_export_of_home_assistant_is_read_at_public_rounds() -> None:
 def test_what_a_table_would_tell_must_be_said(left_out: str) -> None:
     Path("ha.csv").write_text(HEAD + BEGUN)
     ledger = open_ledger(HALL, "hall.ledger", ZCDP(9)).ledger
-    said = {"round_time": "5m", "since": FORM.since, "until": FORM.until}
+    said: dict[str, Any] = {"round_time": "5m", "since": FORM.since, "until": FORM.until}
     for value in ("", "0") if left_out == "round_time" else ("",):
         with pytest.raises(InvalidParameter, match="its times would tell when; say `round_time`"):
             release_readings(
@@ -186,7 +186,7 @@ def test_states_of_neighbors_differ_by_what_the_site_counts_on(rng: np.random.Ge
             [at["0"] for _, at in held_states(spoken(one, d), rounds, since=START)]
             for one in (truth, near)
         ]
-        worst = max(worst, float(np.abs(np.subtract(*states)).max()))
+        worst = max(worst, float(np.abs(np.diff(states, axis=0)).max()))
     assert moved < worst <= moved + 2 * d
     assert float(HALL.step) == 2 * d
 

@@ -144,17 +144,18 @@ def test_two_offsets_of_a_sensor_are_refused() -> None:
 
 def test_a_site_that_does_not_say_its_step_is_asked() -> None:
     given: dict[str, Any] = {"operator": LINE, "radius": "1/10"}
+    rest: list[dict[str, Any]] = [
+        {"unit": "mass", "per_source": 1},
+        {"unit": "mass", "per_source": 1, "step": 0},
+        {"unit": "mass", "per_source": 1, "step": "0.1"},
+        {},  # nothing can be released from it yet
+    ]
     asked = [
         any(
             "no `step` was said" in line
             for line in site_remarks(describe_site("hall", **given, **more))
         )
-        for more in (
-            {"unit": "mass", "per_source": 1},
-            {"unit": "mass", "per_source": 1, "step": 0},
-            {"unit": "mass", "per_source": 1, "step": "0.1"},
-            {},  # nothing can be released from it yet
-        )
+        for more in rest
     ]
     assert asked == [True, False, False, False]
 

@@ -91,7 +91,7 @@ def with_reference(snapshots: Sequence[tuple[str, Any]], site: Site, form: Table
     if not known:
         return list(snapshots)  # whose release says that there is none
     last = _last(known)
-    found = []
+    found: Snapshots = []
     for time, at in snapshots:
         read = {name: value for name, value in at.items() if name != running}
         if read:

@@ -215,12 +215,13 @@ def passwords_kept() -> None:
 def shares_for_outsiders_only() -> None:
     from sfumato.privacy import Joint
 
-    Joint.honest = property(lambda self: self.parties)  # type: ignore[misc, assignment]
+    Joint.honest = property(lambda self: self.parties)  # type: ignore[assignment]
 
 
 def a_party_that_reuses_its_share() -> None:
     shares = privacy("noise.shares")
-    true, kept = shares.draw_shares, []
+    true = shares.draw_shares
+    kept: list[Any] = []
 
     def again(*arguments: Any) -> Any:
         kept.append(true(*arguments) if not kept or kept[0].size != arguments[2].size else kept[0])

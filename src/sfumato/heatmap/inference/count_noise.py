@@ -90,8 +90,10 @@ class LaplaceNoise:
     def log_moment(self, draws: int, argument: FloatArray) -> FloatArray:
         """By the mixture that |sum| is: Gamma(k) with chance 2**(k + 1 - 2 m) C(2 m - k - 1, m - k).
 
-        >>> LAPLACE.log_moment(1, np.array([0.5])).round(6), LAPLACE.log_moment(4, np.array([1e-9])) * 1e9
-        (array([0.693147]), array([2.1875]))
+        >>> LAPLACE.log_moment(1, np.array([0.5])).round(6)
+        array([0.693147])
+        >>> (LAPLACE.log_moment(4, np.array([1e-9])) * 1e9).round(4)
+        array([2.1875])
         """
         single = -np.log1p(-argument)
         if draws == 1:

@@ -37,27 +37,21 @@ ITSELF = (
 
 
 @inner(error_model="numpy")
-def correction(x, which, noise):
-    """What the law of the noise adds to that of Laplace noise, x scales away: 0 where it is that."""
-    if noise.shape[1] == 0:
-        return 0.0
-    t = math.log1p(x) * FINENESS
-    at = min(math.floor(t), noise.shape[1] - 2)
-    return noise[which, at] + (noise[which, at + 1] - noise[which, at]) * (t - at)
-
-
-@inner(error_model="numpy")
 def likelihood(n, x, first, facts, table, noise):
     """The logarithm of how likely the counts of node n and below it are, if its mass is x."""
     found = 0.0
     for at in range(COUNTS, facts.shape[1], 3):
         kind, away = facts[n, at], (facts[n, at + 1] - x) / facts[n, at + 2]
+        # What the law of the noise adds to that of Laplace noise: nothing where it is that.
+        more = 0.0
+        if noise.shape[1] > 0:
+            t = math.log1p(abs(away)) * FINENESS
+            k, row = min(math.floor(t), noise.shape[1] - 2), 0 if kind == COUNT else 1
+            more = noise[row, k] + (noise[row, k + 1] - noise[row, k]) * (t - k)
         if kind == COUNT:
-            found -= abs(away)
-            found += correction(abs(away), 0, noise)
+            found += more - abs(away)
         elif kind == CEILING:
             # The distribution function of the noise.
-            more = correction(abs(away), 1, noise)
             if away < 0:
                 found += away - math.log(2.0) + more
             else:

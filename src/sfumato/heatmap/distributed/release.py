@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Unpack
@@ -49,7 +50,7 @@ from sfumato.spaces import Area
 
 MOST_USERS = 2**34
 """More people than there are: what sums of all parties are at most, for the chance that one wraps."""
-MOST_CHANCE = 2.0**-40
+LARGEST_SCALE = 2**40
 AGAIN = "run the same command again at all parties, which costs nothing more"
 
 
@@ -433,19 +434,16 @@ def _unfinished(ledger: Ledger, request: JointRequest) -> str:
 
 
 def _chance(planned: ReleasePlan, trust: Joint) -> float:
-    """How likely any of its sums leaves the field; refused where that is not next to never."""
+    """How likely any of its sums leaves the field, at most: next to never, whatever epsilon is."""
     mechanism: Any = planned.price.mechanism
-    draws = mechanism.draws(planned.bound)
-    # The most noise that epsilon can buy in parts: a 64th of it on one count.
-    scale = 64 * UNITS / planned.asked.epsilon
-    law = PolyaLaw(float(scale), trust.sum_shape)
-    chance = wrap_chance(MODULUS.bit_length() - 1, largest=MOST_USERS * UNITS, law=law, sums=draws)
-    if chance > MOST_CHANCE:
-        raise InvalidParameter(
-            f"sums with noise for epsilon {planned.asked.epsilon} do not fit the field of the secure sum: one "
-            f"would wrap with a chance of {chance:.2g}; ask for a larger epsilon; nothing was charged"
-        )
-    return chance
+    # The most noise that epsilon can buy in parts, a 64th of it on one count; no law has a larger scale.
+    scale = min(64 * UNITS / planned.asked.epsilon, Fraction(LARGEST_SCALE))
+    return wrap_chance(
+        MODULUS.bit_length() - 1,
+        largest=MOST_USERS * UNITS,
+        law=PolyaLaw(float(scale), trust.sum_shape),
+        sums=mechanism.draws(planned.bound),
+    )
 
 
 def _nobody() -> Any:

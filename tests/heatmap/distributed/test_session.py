@@ -1,0 +1,329 @@
+"""Joint releases party by party: agreement before any charge, stops, receipts, and going on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.heatmap.distributed.in_threads import (
+    NAMES,
+    Outcome,
+    Together,
+    charged,
+    counts_of,
+    plan_of,
+    run_all,
+)
+
+from sfumato.errors import InvalidParameter, LedgerMismatch, SessionStopped
+from sfumato.heatmap import PyramidMethod, ZoomMethod
+from sfumato.heatmap.distributed import (
+    JointPlan,
+    check_joint,
+    joint_text,
+    make_certificates,
+    read_parties,
+)
+from sfumato.heatmap.distributed.receipts import Receipts
+from sfumato.heatmap.distributed.session import JointSession
+from sfumato.privacy import Joint, Ledger, PureDP
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The parties' file and certificates, made once."""
+    folder = tmp_path_factory.mktemp("group")
+    make_certificates(folder / "certificates", NAMES)
+    text = "".join(
+        f'[[party]]\nname = "{one}"\naddress = "127.0.0.1:71{i}0"\n' for i, one in enumerate(NAMES)
+    )
+    (folder / "parties.toml").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def folder(group: Path, tmp_path: Path) -> Path:
+    shutil.copytree(group, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def one_count_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parties are processes, and these are threads: what one process holds of DuckDB is for one of them."""
+    count, lock = JointPlan._counted, Lock()
+
+    def counted(self: Any, say: Any) -> Any:
+        with lock:
+            return count(self, say)
+
+    monkeypatch.setattr(JointPlan, "_counted", counted)
+
+
+def plans(folder: Path, **changed: Any) -> list[Any]:
+    return [plan_of(folder, party, **changed) for party in range(3)]
+
+
+def told(outcomes: list[Outcome]) -> list[str]:
+    assert all(isinstance(one, BaseException) for one in outcomes), outcomes
+    return [str(one) for one in outcomes]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("method", [ZoomMethod(blur=0.1), PyramidMethod()], ids=["zoom", "pyramid"])
+def test_all_parties_have_one_map(folder: Path, method: Any) -> None:
+    together = Together()
+    made = run_all(plans(folder, method=method), together)
+    assert counts_of(made[0]) == counts_of(made[1]) == counts_of(made[2])
+    first: Any = made[0]
+    assert first.rounds == len(together.opened) == len(counts_of(first)["levels"])
+    assert first.counts == sum(one.size for one in together.opened)
+    assert abs(first.map.tiles.total - 120) < 80
+    assert charged(folder) == [1, 1, 1]
+    assert not list(folder.glob("*.joint")), "receipts are kept though all have the map"
+    assert "3 parties keep their own rows" in first.release.statement
+    assert "not covered: a party that lies about its rows, or stops" in first.release.statement
+    assert first.map.title == "ticino, uri, vaud"
+    found = check_joint([folder / f"{name}.ledger" for name in NAMES])
+    assert found.same
+    assert found.sessions[0].session == first.session
+    assert f"{first.counts:,} counts opened in {first.rounds} rounds" in joint_text(first)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"epsilon": "1/2"}, "epsilon"),
+        ({"levels": 4}, "area"),
+        ({"method": PyramidMethod()}, "method"),
+        ({"method": ZoomMethod(blur=0.2)}, "method"),
+        ({"rows_per_user": 2}, "measure"),
+    ],
+)
+def test_parties_that_disagree_charge_nobody(
+    folder: Path, changed: dict[str, Any], what: str
+) -> None:
+    asked = [plan_of(folder, 0), plan_of(folder, 1, **changed), plan_of(folder, 2)]
+    assert asked[0].result.digest == asked[2].result.digest != asked[1].result.digest
+    said = told(run_all(asked, Together()))
+    expected = (
+        f"uri asks for another {what} than ticino: compare what `dry_run` says; nothing was charged"
+    )
+    assert said == [expected] * 3
+    assert charged(folder) == [0, 0, 0]
+
+
+@pytest.mark.unit
+def test_a_party_with_another_certificate_disagrees(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    make_certificates(other / "certificates", NAMES)
+    shutil.copy(folder / "parties.toml", other)
+    asked = plans(folder)
+    asked[2] = plan_of(folder, 2, parties=read_parties(other / "parties.toml"))
+    assert "vaud asks for another parties than ticino" in told(run_all(asked, Together()))[0]
+    assert charged(folder) == [0, 0, 0]
+
+
+@pytest.mark.fault
+def test_a_party_that_cannot_read_its_rows_charges_nobody(folder: Path) -> None:
+    missing = folder / "rows.parquet"
+    missing.write_bytes(b"no rows")
+    asked = plans(folder)
+    asked[1] = plan_of(folder, 1, source=missing)
+    said = told(run_all(asked, Together()))
+    assert said[0] == said[2] == "uri stopped; nothing was charged"
+    assert "rows.parquet" in said[1]
+    assert charged(folder) == [0, 0, 0]
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("what", "call", "rounds"),
+    [("tell", 3, 0), ("sum", 1, 0), ("sum", 3, 2), ("tell", 4, None)],
+    ids=[
+        "charged, before any round",
+        "in the first round",
+        "in the third round",
+        "when all was opened",
+    ],
+)
+def test_a_session_that_stopped_goes_on_and_costs_nothing(
+    folder: Path, what: str, call: int, rounds: int | None
+) -> None:
+    """Rounds that were opened are opened again, number for number: nobody sees a second draw."""
+    first = Together(lambda me, doing, at: (me, doing, at) == (1, what, call))
+    said = told(run_all(plans(folder), first))
+    assert said[1] == "the machine is gone"
+    for one, name in ((said[0], "ticino"), (said[2], "vaud")):
+        assert one.startswith("uri stopped; entry 1 of ")
+        assert f"{name}.ledger, epsilon 1, was charged" in one
+        assert one.endswith(": run the same command again at all parties, which costs nothing more")
+    assert charged(folder) == [1, 1, 1]
+    assert rounds is None or len(first.opened) == rounds
+    asked = plans(folder)
+    assert "would go on, at no cost" in joint_text(asked[0].result)
+    again = Together()
+    made: list[Any] = run_all(asked, again)
+    assert counts_of(made[0]) == counts_of(made[1]) == counts_of(made[2])
+    assert all(one.resumed for one in made)
+    assert charged(folder) == [1, 1, 1]
+    if rounds is not None:
+        for before, after in zip(first.opened, again.opened, strict=False):
+            assert (before == after).all(), "a round was drawn again"
+    assert not list(folder.glob("*.joint"))
+    assert check_joint([folder / f"{name}.ledger" for name in NAMES]).same
+    # What was finished does not go on: the next one is another release.
+    assert plan_of(folder, 0).result.resumes == ""
+
+
+@pytest.fixture
+def stopped(folder: Path) -> Path:
+    """A session that stopped in its third round."""
+    run_all(plans(folder), Together(lambda *at: at == (1, "sum", 3)))
+    return folder
+
+
+@pytest.mark.fault
+def test_a_party_without_receipts_does_not_go_on(stopped: Path) -> None:
+    shutil.rmtree(stopped / "vaud.ledger.joint")
+    said = told(run_all(plans(stopped), Together()))
+    assert said[0].startswith(
+        "vaud has no receipts of rounds that others have begun: begin with `anew`"
+    )
+    assert charged(stopped) == [1, 1, 1]
+
+
+@pytest.mark.fault
+def test_a_new_session_is_charged_again_and_at_all_parties(stopped: Path) -> None:
+    asked = plans(stopped)
+    asked[0] = plan_of(stopped, 0, anew=True)
+    said = told(run_all(asked, Together()))
+    assert said == ["ticino would begin `anew`, the others not; nothing was charged"] * 3
+    made: list[Any] = run_all(plans(stopped, anew=True), Together())
+    assert counts_of(made[0]) == counts_of(made[2])
+    assert not made[0].resumed
+    assert charged(stopped) == [2, 2, 2]
+
+
+@pytest.mark.fault
+def test_a_torn_receipt_was_never_sent(tmp_path: Path) -> None:
+    found = Receipts(tmp_path / "a.ledger", "0" * 16 + "-" + "1" * 16)
+    found.write(1, b"a" * 32, np.arange(3))
+    found.write(2, b"b" * 32, np.arange(4))
+    file = found.folder / "0002.round"
+    assert file.stat().st_mode & 0o077 == 0, "others may read receipts"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert found.begun() == 1
+    assert found.sent(2, b"b" * 32, 4) is None
+    with pytest.raises(SessionStopped, match="asks for other counts than its receipt"):
+        found.sent(1, b"c" * 32, 3)
+
+
+@pytest.mark.unit
+def test_every_round_has_fresh_shares(tmp_path: Path) -> None:
+    """A share used twice is no noise: the difference of the two sums would be without it."""
+    trust, sent = Joint(3), []
+
+    class Ends:
+        def tell(self, values: Any) -> Any:
+            return np.stack([values] * 3)
+
+        def sum(self, values: Any) -> Any:
+            sent.append(values)
+            return values
+
+    party = JointSession(Ends(), trust, names=NAMES, receipts=Receipts(tmp_path / "a.ledger", "s"))
+    values, scales = np.arange(50), [Fraction(2**20)]
+    for _ in range(2):
+        party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), trust)
+    assert (sent[0] != sent[1]).mean() > 0.9, "two rounds share their noise"
+    assert (sent[0] != values).mean() > 0.9
+    with pytest.raises(InvalidParameter, match="not of Joint"):
+        party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), Joint(3, 0))
+
+
+@pytest.mark.unit
+def test_a_helper_adds_a_share_and_has_no_rows(folder: Path) -> None:
+    text = (folder / "parties.toml").read_text()
+    (folder / "parties.toml").write_text(f"{text}helper = true\n")
+    with pytest.raises(InvalidParameter, match="vaud is a helper, which has no rows"):
+        plan_of(folder, 2)
+    with pytest.raises(InvalidParameter, match="ticino has rows: name their table"):
+        plan_of(folder, 0, source=None)
+    asked = [plan_of(folder, 0), plan_of(folder, 1), plan_of(folder, 2, source=None)]
+    made: list[Any] = run_all(asked, Together())
+    assert counts_of(made[0]) == counts_of(made[2])
+    assert abs(made[0].map.tiles.total - 80) < 80
+    assert made[2].map.title == "ticino, uri"
+
+
+@pytest.mark.unit
+def test_ledgers_and_keys_are_checked_before_anybody_is_asked(folder: Path) -> None:
+    Ledger.create(folder / "own.ledger", PureDP(1), unit="user", source="own")
+    with pytest.raises(
+        LedgerMismatch, match="is of the central model, the parties are of the joint"
+    ):
+        plan_of(folder, 0, ledger=folder / "own.ledger")
+    with pytest.raises(InvalidParameter, match="parties agree on a public area"):
+        plan_of(folder, 0, bounds="private", outer=(0, 0, 1, 1))
+    with pytest.raises(InvalidParameter, match="zoom and pyramid, got laplace"):
+        plan_of(folder, 0, method="laplace")
+    # A wrap costs accuracy and no privacy; at the largest noise there is it has no chance.
+    assert plan_of(folder, 0, epsilon="1e-4").result.wrap_chance < 2**-40
+    key = folder / "certificates" / "ticino.key"
+    key.chmod(0o644)
+    with pytest.raises(ValueError, match="may be read by others: chmod 600 it"):
+        plan_of(folder, 0)
+    key.unlink()
+    with pytest.raises(ValueError, match="it is the key of ticino; nothing was charged"):
+        plan_of(folder, 0)
+
+
+@pytest.mark.unit
+def test_a_ledger_that_tells_another_story_is_found(folder: Path, tmp_path: Path) -> None:
+    made: list[Any] = run_all(plans(folder), Together())
+    ledgers = [folder / f"{name}.ledger" for name in NAMES]
+    made[0].map.write(folder / "one.json")
+    made[1].map.write(folder / "two.json")
+    assert check_joint([*ledgers, folder / "one.json", folder / "two.json"]).same
+    # A party that charged nothing, and one that paid less than the others.
+    other = Ledger.create(tmp_path / "x.ledger", PureDP(2), unit="user", source="x", model=Joint(3))
+    found = check_joint([*ledgers[:2], other.path])
+    assert not found.same
+    assert found.sessions[0].problems == (f"{other.path} does not tell of it",)
+    plan = plan_of(folder, 2, epsilon="1/4", ledger=other)
+    key = f"joint/1 {made[0].session}"
+    ends = Together(lambda *_: True).end(2)
+    noise: Any = JointSession(ends, Joint(3), names=NAMES, receipts=Receipts(other.path, "s"))
+    with pytest.raises(RuntimeError, match="gone"):
+        other.release(
+            plan.planned.price.mechanism,
+            plan._counted(lambda _: None),
+            noise=noise,
+            request={"kind": "joint/1"},
+            once=key,
+        )
+    said = check_joint([*ledgers[:2], other.path])
+    assert not said.same
+    assert f"{other.path} tells of another parameters and cost than" in joint_text(said)
+
+
+@pytest.mark.unit
+def test_maps_with_other_counts_are_found(folder: Path) -> None:
+    made: list[Any] = run_all(plans(folder), Together())
+    made[0].map.write(folder / "one.json")
+    data = json.loads((folder / "one.json").read_text())
+    data["counts"]["values"][0] += 1
+    (folder / "two.json").write_text(json.dumps(data))
+    found = check_joint([folder / "one.json", folder / "two.json"])
+    assert found.sessions[0].problems == (
+        f"{folder / 'two.json'} has other counts than {folder / 'one.json'}",
+    )
+    with pytest.raises(ValueError, match="two or more ledgers or maps"):
+        check_joint([folder / "one.json"])

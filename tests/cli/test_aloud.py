@@ -25,17 +25,19 @@ ALOUD = {
     "public", "one_row_one_user", "prior", "per_source", "largest", "beside", "baseline", "reference",
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until",
     "share", "bounds_share", "mass_per_period", "mass_per_value", "method_option",
-    "overwrite", "team", "other_table",
+    "overwrite", "team", "other_table", "anew",
 }  # fmt: skip
 COSTS = {
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until", "share",
     "bounds_share", "mass_per_period", "mass_per_value", "method_option", "team", "other_table",
+    "anew",
 }  # fmt: skip
 ANOTHER_THING = {
     "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
-    "ledger show team",
+    "joint release team", "ledger show team",
 }  # fmt: skip
 OTHERS = """
+    curious days me names parties timeout
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count

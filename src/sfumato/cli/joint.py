@@ -210,8 +210,18 @@ def demo(
     Each party is a process of its own, which is told what a user would type. A folder that is there is
     refused.
     """
-    from sfumato.heatmap.distributed import joint_text, run_joint_demo
+    from sfumato.heatmap.distributed import DemoParty, joint_text, run_joint_demo
+
+    def command(party: DemoParty) -> list[str]:
+        rows, ledger = (party.folder / f"{party.name}{end}" for end in (".parquet", ".ledger"))
+        return [
+            *("joint", "release", str(rows), "--user", "user"),
+            *("--parties", str(party.folder / "parties.toml"), "--me", str(party.number)),
+            *("--ledger", str(ledger), "--epsilon", epsilon),
+            *("--bounds", ",".join(map(str, party.bounds)), "--levels", "7"),
+            *(word for file in party.outputs for word in ("--out", str(file))),
+        ]
 
     with told_of_signals(), watching(quiet=quiet or json) as watch:
-        result = run_joint_demo(out, epsilon=epsilon, watch=watch)
+        result = run_joint_demo(out, command=command, epsilon=epsilon, watch=watch)
     show(result.to_json(), joint_text(result), json=json)

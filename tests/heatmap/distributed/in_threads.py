@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from sfumato.errors import SessionStopped
 from sfumato.heatmap.distributed import JointPlan, JointResult, Traffic, plan_joint, read_parties
@@ -133,3 +134,14 @@ def counts_of(result: Outcome) -> Any:
     """The noisy counts of a result, level by level."""
     assert isinstance(result, JointResult), result
     return result.map.receipt.value.to_json()
+
+
+def count_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parties are processes, and these are threads: what one process holds of DuckDB is for one of them."""
+    count, lock = JointPlan._counted, Lock()
+
+    def counted(self: Any, say: Any) -> Any:
+        with lock:
+            return count(self, say)
+
+    monkeypatch.setattr(JointPlan, "_counted", counted)

@@ -6,7 +6,6 @@ import json
 import shutil
 from fractions import Fraction
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from tests.heatmap.distributed.in_threads import (
 from sfumato.errors import InvalidParameter, LedgerMismatch, SessionStopped
 from sfumato.heatmap import PyramidMethod, ZoomMethod
 from sfumato.heatmap.distributed import (
-    JointPlan,
     check_joint,
     joint_text,
     make_certificates,
@@ -51,18 +49,6 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(group: Path, tmp_path: Path) -> Path:
     shutil.copytree(group, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def one_count_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parties are processes, and these are threads: what one process holds of DuckDB is for one of them."""
-    count, lock = JointPlan._counted, Lock()
-
-    def counted(self: Any, say: Any) -> Any:
-        with lock:
-            return count(self, say)
-
-    monkeypatch.setattr(JointPlan, "_counted", counted)
 
 
 def plans(folder: Path, **changed: Any) -> list[Any]:

@@ -1,8 +1,9 @@
 from .certificates import MadeCertificates, make_certificates
 from .check import check_joint
-from .demo import JointDemo, run_joint_demo
+from .demo import DemoParty, JointDemo, run_joint_demo
+from .joint_plan import JointPlan
 from .parties import Parties, Party, read_parties
-from .release import JointPlan, plan_joint, release_joint
+from .release import plan_joint, release_joint
 from .render import joint_text
 from .results import CheckedSession, JointCheck, JointResult, PlannedJoint
 from .secure_sum import MODULUS, TIMEOUT, PartySums, SecureSums, Traffic
@@ -12,6 +13,7 @@ __all__ = [
     "MODULUS",
     "TIMEOUT",
     "CheckedSession",
+    "DemoParty",
     "JointCheck",
     "JointDemo",
     "JointPlan",

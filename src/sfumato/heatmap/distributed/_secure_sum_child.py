@@ -304,7 +304,8 @@ def main() -> None:
     config = json.loads(pipe.readline())
     me, many = config["me"], len(config["parties"])
     # No keys for pseudorandom sharing, which sums do not need; bytes of the field, and no pickles.
-    sys.argv = [sys.argv[0], f"-M{many}", f"-I{me}", "--no-log", "--no-prss", "--mix32-64bit"]
+    os.environ |= {"MPYC_NOPRSS": "1", "MPYC_MIX32_64BIT": "1"}
+    sys.argv = [sys.argv[0], f"-M{many}", f"-I{me}"]
     from mpyc.asyncoro import MessageExchanger
     from mpyc.runtime import mpc
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, LedgerDamaged, LedgerMismatch
-from sfumato.heatmap.distributed.release import session_of
+from sfumato.heatmap.distributed.joint_plan import session_of
 from sfumato.heatmap.distributed.results import CheckedSession, JointCheck
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.private_map import HeatmapRelease

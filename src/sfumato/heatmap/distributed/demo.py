@@ -28,7 +28,26 @@ Watch = Callable[[str], None]
 NAMES = ("ticino", "uri", "vaud")
 BOUNDS = (11.2, 43.74, 11.32, 43.81)
 USERS = 1000
-LEVELS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class DemoParty:
+    """One party of the demo.
+
+    Attributes:
+        folder: Where its rows (NAME.parquet), its ledger (NAME.ledger) and parties.toml are.
+        name: What it is called.
+        number: Its number, from 1.
+        bounds: The area of the map.
+        outputs: The files that it is to write.
+
+    """
+
+    folder: Path
+    name: str
+    number: int
+    bounds: tuple[float, float, float, float]
+    outputs: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +83,18 @@ class JointDemo:
 def run_joint_demo(
     folder: str | Path,
     *,
+    command: Callable[[DemoParty], list[str]],
     epsilon: Number = 1,
     users: int = USERS,
-    levels: int = LEVELS,
     watch: Watch | None = None,
 ) -> JointDemo:
     """Make up three parties' people and release one map of them, on loopback with TLS.
 
     Args:
         folder: Where everything goes; it must not be there.
+        command: The words of the command line that a party is started by.
         epsilon: What the map costs each party.
         users: How many people each party has.
-        levels: 2**levels cells to a side.
         watch: Told of each step, of the parties' own too.
 
     Returns:
@@ -104,7 +123,8 @@ def run_joint_demo(
             source=name,
             model=Joint(len(NAMES)),
         )
-        commands.append(_command(place, name, number, epsilon, levels))
+        files = [place / f"{name}.json", *([place / f"{name}.png"] if number == 1 else [])]
+        commands.append(command(DemoParty(place, name, number, BOUNDS, tuple(files))))
         say(f"{name}: {shlex.join(['sfumato', *commands[-1]])}")
     told = _run(commands, say)
     files = [place / f"{name}{end}" for name in NAMES for end in (".ledger", ".json")]
@@ -157,18 +177,6 @@ def _end(party: subprocess.Popen[bytes]) -> None:
     for pipe in (party.stdout, party.stderr):
         if pipe is not None:
             pipe.close()
-
-
-def _command(place: Path, name: str, number: int, epsilon: Number, levels: int) -> list[str]:
-    files = [place / f"{name}.json", *([place / f"{name}.png"] if number == 1 else [])]
-    return [
-        *("joint", "release", str(place / f"{name}.parquet"), "--user", "user"),
-        *("--parties", str(place / "parties.toml"), "--me", str(number)),
-        *("--ledger", str(place / f"{name}.ledger"), "--epsilon", str(epsilon)),
-        *("--bounds", ",".join(map(str, BOUNDS)), "--levels", str(levels)),
-        *(word for file in files for word in ("--out", str(file))),
-        *("--timeout", "120"),
-    ]
 
 
 def _part(number: int) -> tuple[float, float, float, float]:

@@ -1,0 +1,231 @@
+"""A joint release that was checked at one party: carried out with the others, or finished where it stopped."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from sfumato.errors import LedgerMismatch, SfumatoError
+from sfumato.heatmap.distributed.parties import Parties
+from sfumato.heatmap.distributed.receipts import Receipts
+from sfumato.heatmap.distributed.request import PROTOCOL, JointRequest
+from sfumato.heatmap.distributed.results import JointResult, PlannedJoint
+from sfumato.heatmap.distributed.secure_sum import (
+    TIMEOUT,
+    PartySums,
+    SecureSums,
+    Traffic,
+    check_packages,
+)
+from sfumato.heatmap.distributed.session import (
+    READY,
+    Agreed,
+    JointSession,
+    Standing,
+    agree,
+    compare_standings,
+)
+from sfumato.heatmap.pipeline.charging import maps_of_receipt
+from sfumato.heatmap.pipeline.options import open_rows
+from sfumato.heatmap.pipeline.outputs import Watch, sharpened_maps, write_maps
+from sfumato.heatmap.pipeline.release_plan import ReleasePlan
+from sfumato.heatmap.results import ReleaseResult
+from sfumato.privacy import Guarded, PureDP
+from sfumato.privacy.runs import Request, Run
+from sfumato.records import CellSums, check_source, sum_cells
+
+AGAIN = "run the same command again at all parties, which costs nothing more"
+
+
+class Connected(PartySums, Protocol):
+    """Secure sums that say how much they have sent."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """Bytes so far."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointPlan:
+    """A joint release that was checked, priced and found affordable at one party.
+
+    Attributes:
+        result: What it would cost, and the digest that all parties must have: what a dry run shows.
+
+    """
+
+    planned: ReleasePlan
+    parties: Parties
+    me: int
+    request: JointRequest
+    result: PlannedJoint
+    anew: bool = False
+
+    def run(
+        self,
+        *,
+        timeout: float = TIMEOUT,
+        watch: Watch | None = None,
+        warn: Watch | None = None,
+        sums: AbstractContextManager[Connected] | None = None,
+    ) -> JointResult:
+        """Meet the others, compare, count, charge, add up, keep and write.
+
+        Args:
+            timeout: How many seconds to wait for the others at each step.
+            watch: Told of each step.
+            warn: Told what went wrong after the charge; a warning of Python, if none is given.
+            sums: The connection; by MPyC with the parties of the plan, if none is given.
+
+        Returns:
+            The map, what this party paid, and bytes exchanged.
+
+        Raises:
+            SessionStopped: A party stopped, was late, or asks for something else.
+            SfumatoError: Rows could not be read (nothing was charged), or a file not written.
+
+        """
+        say = watch or (lambda _: None)
+        asked, names = self.planned.asked, self.parties.names
+        own = self.parties.parties[self.me]
+        if sums is None:
+            check_packages()
+            sums = SecureSums(self.parties, self.me, timeout=timeout, watch=watch)
+        if not own.helper:
+            check_source(asked.rows.source, connection=asked.rows.connection)
+        say(f"{own.name}, party {self.me + 1} of {len(names)}: request {self.request.digest[:16]}")
+        with _nothing_charged(), sums as connected:
+            agreed = agree(
+                connected, self.request, self.result.resumes, names=names, anew=self.anew
+            )
+            resumed = ", which was begun before, goes on" if agreed.resumed else ""
+            say(f"all parties ask for the same; session {agreed.session}{resumed}")
+            session = JointSession(
+                connected,
+                self.parties.trust,
+                names=names,
+                receipts=Receipts(self.planned.ledger.path, agreed.session),
+                watch=say,
+            )
+            return self._released(connected, session, agreed, say, warn)
+
+    def _released(
+        self,
+        connected: Connected,
+        session: JointSession,
+        agreed: Agreed,
+        say: Watch,
+        warn: Watch | None,
+    ) -> JointResult:
+        plan, ledger, price = self.planned, self.planned.ledger, self.planned.price
+        told = plan.asked.request
+        asked = {**told.asked, **self._asked(agreed.session)}
+        key = f"{PROTOCOL} {agreed.session}"
+        run = Run(Request(PROTOCOL, "joint", asked, told.delivery, finish=AGAIN), once=key)
+        with run.on(ledger):
+            kept, opens = run.drawn(ledger), True
+            if agreed.resumed:
+                standing = Standing(run.made(ledger), kept, session.begun())
+                opens = compare_standings(connected, standing, names=self.parties.names)
+            guarded = None if kept else self._counted(say)
+            session.meet(READY, "has counted its rows")
+            if kept and opens:
+                session.replay()
+            receipt, _ = run.release(
+                ledger,
+                price.mechanism,
+                partial(_ready, guarded),
+                noise=session,
+                pay=price.loss if isinstance(price.loss, PureDP) else None,
+                note=plan.asked.note,
+                team=plan.asked.team,
+                other_table=plan.asked.other_table,
+            )
+            say("waiting until all parties have kept what was opened")
+            session.finish()
+            maps = maps_of_receipt(
+                receipt,
+                plan.asked.area,
+                method=plan.asked.method,
+                price=price,
+                groups=("",),
+                columns=plan.asked.rows.columns,
+                title=plan.asked.title or self.parties.title,
+            )
+            maps = sharpened_maps(maps, plan.prior, warn=warn)
+            written = write_maps(maps, plan.outputs, watch=say)
+            run.delivered()
+        first = maps[0]
+        released = ReleaseResult(
+            first.statement,
+            first.method,
+            first.parameters,
+            first.receipt.entry,
+            first.guarantee.loss,
+            ledger.left(bound=plan.bound, team=plan.asked.team),
+            first.area.bounds,
+            str(ledger.path),
+            written,
+            maps,
+            made_before=run.made_before,
+        )
+        return JointResult(
+            released,
+            self.request.digest,
+            agreed.session,
+            self.result.me,
+            self.parties.names,
+            session.rounds,
+            session.counts,
+            connected.traffic,
+            self.result.wrap_chance,
+            agreed.resumed,
+        )
+
+    def _asked(self, session: str) -> dict[str, Any]:
+        return {"joint": dict(self.request.told), "digest": self.request.digest, "session": session}
+
+    def _counted(self, say: Watch) -> Guarded[CellSums]:
+        asked, header = self.planned.asked, self.planned.ledger.header
+        helper = self.parties.parties[self.me].helper
+        named = asked.rows.source if isinstance(asked.rows.source, str | Path) else "rows"
+        say(
+            "a helper has no rows to count"
+            if helper
+            else f"counting {named} with {asked.rows.engine}"
+        )
+        return sum_cells(
+            open_rows(asked.rows, asked.area),
+            asked.rows.columns,
+            asked.area,
+            source=header.source,
+            unit=header.unit,
+            groups=None,
+            identity=self.planned.table,
+        )
+
+
+class _nothing_charged:  # noqa: N801 - read as a phrase
+    """Whatever stops a session says what was charged; where nobody said so, nothing was."""
+
+    def __enter__(self) -> None:
+        """Nothing is done."""
+
+    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
+        """What a run has said of charges stands."""
+        if isinstance(problem, SfumatoError) and "charged" not in str(problem):
+            problem.args = (f"{problem}; nothing was charged", *problem.args[1:])
+
+
+def _ready(guarded: Guarded[CellSums] | None) -> Guarded[CellSums]:
+    if guarded is None:
+        raise LedgerMismatch("what was kept of the session is gone; nothing was drawn")
+    return guarded
+
+
+def session_of(key: str) -> str:
+    """The session that an entry's key names; "" where it is of no joint release."""
+    return key.removeprefix(f"{PROTOCOL} ") if key.startswith(f"{PROTOCOL} ") else ""

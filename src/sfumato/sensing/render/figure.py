@@ -195,12 +195,13 @@ def draw_track(
         raise InvalidParameter(
             "a track is drawn on a line, in a plane or on a graph; nothing was drawn"
         )
-    unmixed = "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit"
+    verdict = result.verdict
+    said = "; and ".join([verdict.message, *verdict.reasons])
+    lines = [f"{result.site}: {result.statement}", f"Verdict: {said}.", *result.remarks]
     common: dict[str, Any] = {
-        "caption": f"{result.site}: {result.statement}"
-        + ("" if result.mixed else unmixed)
-        + "".join(f"\n{remark}" for remark in (*result.remarks, *filter(None, [plan.sentence]))),
+        "caption": "\n".join([*lines, *filter(None, [plan.sentence])]),
         "rehearsal": result.rehearsal,
+        "remark": BANNERS[verdict.kind],
         "times": [one.time for one in result.rounds],
     }
     if isinstance(space, Graph):

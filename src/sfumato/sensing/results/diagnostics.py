@@ -6,15 +6,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.sensing.results.verdict import Verdict
+from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
     from sfumato.sensing.diagnostics.misfit import Misfit
     from sfumato.sensing.recovery.ceiling import Ceiling
-
-UNJUDGED = Verdict("nothing", "nothing was judged")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from sfumato.sensing.tracking.rounds import Track
@@ -37,10 +38,11 @@ class TrackedSource:
 
 @dataclass(frozen=True, slots=True)
 class TrackedRound:
-    """One round: its time, "" where nobody said, and every source in it."""
+    """One round: its time, "" where nobody said, every source in it, and whether to rely on that."""
 
     time: str
     sources: tuple[TrackedSource, ...]
+    verdict: Verdict = UNJUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,15 @@ class TrackResult:
         speed: How far a source goes in a round, as a deviation, in the unit of the space.
         rhat: Agreement of the chains of a sampled track; None where the answer is exact.
         mixed: Whether they agree.
-        fewer: How many times likelier the readings are with one source fewer; None for one source.
+        fewer: How many times likelier the readings are with one source fewer, for one source with none.
         max_mass: The largest mass that was considered.
         cost: What all rounds cost one source that was there all the time; None where no number bounds it.
         statement: The same in words.
-        faulty_sensors: Sensors that the others contradict.
+        faulty_sensors: Sensors that the others contradict, in all rounds together or in single ones.
         left_out: Whether these were left out.
         remarks: What else must be known.
         rehearsal: Whether any readings came from a ledger for rehearsals.
+        verdict: Whether to rely on the track, of all that was tested.
         track: The posterior itself, for pictures; not saved.
         cells: On a graph the names of its nodes, for pictures; not saved.
     """
@@ -80,8 +83,14 @@ class TrackResult:
     left_out: bool = False
     remarks: tuple[str, ...] = ()
     rehearsal: bool = False
+    verdict: Verdict = UNJUDGED
     track: Track | None = None
     cells: tuple[str, ...] | None = None
+
+    @property
+    def misfits(self) -> int:
+        """How many rounds have the verdict not to rely on them."""
+        return sum(not one.verdict.reliable for one in self.rounds)
 
     def to_json(self) -> dict[str, Any]:
         """As `sense track` prints and saves it."""
@@ -89,10 +98,12 @@ class TrackResult:
             "format": FORMAT,
             "site": self.site,
             "rehearsal": self.rehearsal,
+            "verdict": self.verdict.to_json(),
             "rounds": [
                 {
                     "round": number,
                     "time": one.time,
+                    "verdict": one.verdict.to_json(),
                     "sources": [
                         {"cell": source.cell, **source.place, "radius": source.radius}
                         for source in one.sources
@@ -127,7 +138,9 @@ class TrackResult:
             return TrackResult(
                 str(data["site"]),
                 tuple(
-                    TrackedRound(str(one["time"]), tuple(map(_source, one["sources"])))
+                    TrackedRound(
+                        str(one["time"]), tuple(map(_source, one["sources"])), _verdict(one)
+                    )
                     for one in data["rounds"]
                 ),
                 tuple(map(float, data["masses"])),
@@ -142,6 +155,7 @@ class TrackResult:
                 bool(data["left_out"]),
                 tuple(map(str, data["remarks"])),
                 bool(data["rehearsal"]),
+                _verdict(data),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole track: it has no {problem}") from None
@@ -163,6 +177,11 @@ class TrackResult:
 
         drawn = self.track is not None and is_drawable(self.track.operator.space)
         return page_of(str(self), draw_track(self) if drawn else None)
+
+
+def _verdict(data: Any) -> Verdict:
+    """That of a track or a round; a file of before has none."""
+    return Verdict.from_json(data["verdict"]) if "verdict" in data else UNJUDGED
 
 
 def _source(data: Any) -> TrackedSource:

@@ -16,12 +16,13 @@ from scipy.special import chdtrc, log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.diagnostics.contradiction import Beside, Contrasts, beside_others
+from sfumato.sensing.diagnostics.contradiction import KEPT, Beside, Contrasts, beside_others
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.recovery.solver.compress import range_of
+from sfumato.sensing.recovery.solver.operator_cache import kept
 from sfumato.sensing.tracking.average import checked_rounds, combine
 
 Shows = Literal["level", "drift", "loose", "dead", "above", "below"]
@@ -196,7 +197,13 @@ def faulty_sensors(
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
     mean, noise = combine(rounds, noises)
-    signal = _signal(operator, noise, max_mass=max_mass, offset=offset)
+    signal = kept(
+        operator,
+        "signal",
+        (noise, max_mass, offset),
+        lambda: _signal(operator, noise, max_mass=max_mass, offset=offset),
+        most=KEPT,
+    )
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.

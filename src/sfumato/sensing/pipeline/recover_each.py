@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,7 @@ from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.recovered_rounds import RecoveredRound, RecoveredRounds
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 
+KEPT_PARTS = 16  # sets of sensors whose operator is kept, with what was computed for it
 MANY = 10  # rounds, from which on some are expected to have an answer by noise alone
 
 
@@ -104,12 +106,10 @@ def recover_rounds(
     step = f"recovering each of {len(rounds)} rounds"
     if watch is not None:
         watch(step)
-    operators: dict[tuple[str, ...], Operator] = {}
+    part = lru_cache(maxsize=KEPT_PARTS)(partial(part_of_site, rounds[0].site))
     found = []
     for number, read in enumerate(rounds, 1):
-        if read.names not in operators:
-            operators[read.names] = part_of_site(read.site, read.names)
-        found.append(_round(read, options, operators[read.names]))
+        found.append(_round(read, options, part(read.names)))
         if watch is not None:
             watch(f"{step}: {number} of {len(rounds)}{', ' + read.time if read.time else ''}")
     cost, statement = _cost(released, {read.time for read in rounds})

@@ -24,7 +24,7 @@ from sfumato.files import NO_PLAN, FloorPlan
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
-from sfumato.sensing.render.words import percent
+from sfumato.sensing.render.words import percent, without_parameters
 from sfumato.sensing.tables import read_layout
 from sfumato.spaces import Graph, Grid, Line, Points
 
@@ -77,7 +77,7 @@ def draw_recovery(
     common: dict[str, Any] = {
         "sources": sources,
         "readings": seen.readings,
-        "caption": "\n".join(filter(None, (_caption(result), plan.sentence))),
+        "caption": "\n".join(filter(None, (without_parameters(_caption(result)), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
@@ -197,7 +197,8 @@ def draw_track(
         )
     verdict = result.verdict
     said = "; and ".join([verdict.message, *verdict.reasons])
-    lines = [f"{result.site}: {result.statement}", f"Verdict: {said}.", *result.remarks]
+    told = [f"{result.site}: {result.statement}", f"Verdict: {said}.", *result.remarks]
+    lines = map(without_parameters, told)
     common: dict[str, Any] = {
         "caption": "\n".join([*lines, *filter(None, [plan.sentence])]),
         "rehearsal": result.rehearsal,

@@ -1,4 +1,4 @@
-"""One verdict on a recovery or a track: whether to rely on it, of all that was tested, said everywhere alike."""
+"""One verdict on a recovery or a track: whether to rely on it, of all that was tested, said everywhere."""
 
 from __future__ import annotations
 
@@ -168,18 +168,22 @@ def _verdict_of_rounds(
 ) -> Verdict:
     from scipy.special import chdtrc
 
-    told = [(_unexplained(one, len(fits), count), when) for one, when in zip(fits, times, strict=True)]
+    told = [
+        (_unexplained(one, len(fits), count), when) for one, when in zip(fits, times, strict=True)
+    ]
     bad = [(why, when) for why, when in told if why]
     together = float(chdtrc(sum(one.sensors for one in fits), sum(one.square for one in fits)))
     against = []
     if bad:
         why, when = bad[0]
         at = f", at {when}" if when else ""
-        where = "in every round" if len(bad) == len(fits) else f"in {len(bad)} of {len(fits)} rounds"
+        where = (
+            "in every round" if len(bad) == len(fits) else f"in {len(bad)} of {len(fits)} rounds"
+        )
         against.append(f"{where} the readings are not explained; the first{at}: {why}")
     elif together < UNLIKELY:
         against.append(
-            f"{_explain(count, False)} all rounds together (p = {together:.1e}), though each by itself: look "
+            f"{_explain(count, well=False)} all rounds together (p = {together:.1e}), though each by itself: look "
             "at single sensors, the unit and the noise"
         )
     sure = [one for one in suspects if one.p_value < UNLIKELY]
@@ -202,7 +206,7 @@ def _verdict_of_rounds(
         )
     return Verdict(
         "rely",
-        f"{_explain(count, True)} the readings of every round, nothing speaks against the track",
+        f"{_explain(count, well=True)} the readings of every round, nothing speaks against the track",
     )
 
 
@@ -211,7 +215,7 @@ def _verdict_of_round(fit: RoundFit, rounds: int, count: int, whole: Verdict) ->
     why = _unexplained(fit, rounds, count)
     if why:
         return Verdict("misfit", f"do not rely on this: {why}")
-    fits = f"{_explain(count, True)} the round (p = {fit.p_value:.2g})"
+    fits = f"{_explain(count, well=True)} the round (p = {fit.p_value:.2g})"
     match whole.kind:
         case "misfit":
             return Verdict("care", f"{fits}, but the track is not to be relied on")
@@ -228,13 +232,12 @@ def _unexplained(fit: RoundFit, rounds: int, count: int) -> str:
     if rounds * fit.misfit.p_value < UNLIKELY and fit.misfit.message:
         return fit.misfit.message
     if rounds * fit.p_value < UNLIKELY:
-        return (
-            f"{_explain(count, False)} the readings (p = {fit.p_value:.1e}), more would: give a larger `count`"
-        )
+        chance = f"(p = {fit.p_value:.1e})"
+        return f"{_explain(count, well=False)} the readings {chance}, more would: give a larger `count`"
     return ""
 
 
-def _explain(count: int, well: bool) -> str:  # noqa: FBT001
+def _explain(count: int, *, well: bool) -> str:
     """That so many sources explain something, or do not."""
     if count == 1:
         return f"the source that was followed {'explains' if well else 'does not explain'}"

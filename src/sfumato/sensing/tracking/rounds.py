@@ -94,8 +94,9 @@ def track(
     after as many of burn-in, by randomness from `rng`. `rhat` says whether they agree, `mixed`
     whether it is at most 1.1. One source fewer is the same model with a mass of 0, so the ratio of
     their evidences is the posterior density of a mass at 0 times `max_mass` [dickey71]: `fewer`, from
-    the same draws; for one source it is exact too. Above 1, a source is likely not there, if it may have any mass up to `max_mass`:
-    with twice the `max_mass` it is about twice as much. Nothing where `mixed` is False.
+    the same draws; of one source it is exact. Above 1, a source is likely not there, if it may have
+    any mass up to `max_mass`: with twice the `max_mass` it is about twice as much. Nothing where
+    `mixed` is False.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square.
     The radii are calibrated if sources move so; one that rests and then runs is lagged behind. How

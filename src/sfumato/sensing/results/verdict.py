@@ -183,8 +183,8 @@ def _verdict_of_rounds(
         against.append(f"{where} the readings are not explained; the first{at}: {why}")
     elif together < UNLIKELY:
         against.append(
-            f"{_explain(count, well=False)} all rounds together (p = {together:.1e}), though each by itself: look "
-            "at single sensors, the unit and the noise"
+            f"{_explain(count, well=False)} all rounds together (p = {together:.1e}), though each by itself: "
+            "look at single sensors, the unit and the noise"
         )
     sure = [one for one in suspects if one.p_value < UNLIKELY]
     named = [f"{one.message}; `leave_out_faulty` leaves it out" for one in suspects]

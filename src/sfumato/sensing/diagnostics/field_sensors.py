@@ -20,6 +20,7 @@ from sfumato.sensing.diagnostics.contradiction import KEPT, Beside, Contrasts, b
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.recovery.solver.operator_cache import kept
@@ -47,13 +48,14 @@ MAX_FAULTY = 1 / 4
 class FaultySensor:
     """A sensor that the others contradict: how, by how much, and how likely noise alone does so.
 
-    `off` is what it read less what the others say, with its standard error `off_error`, in the unit
-    of readings; of several rounds, on average. `drift` is by how much that grew from one round to
-    the next, with `drift_error`; None where there was one round. `shows` says what its rounds look
-    like: off by the same (`level`), by more and more (`drift`), neither (`loose`), nothing but noise
-    around 0 (`dead`), or more (`above`) or less (`below`) than any sources give it beside what the
-    others read; then `off` is counted from the end of what they may give, which is `limit`.
-    `p_value` is after Bonferroni: the chance that any of the sensors would be as far off by noise.
+    `off` is what it read less what the others say, with its standard error `off_error`, as the
+    operator reads; of several rounds, on average; `unit` is what the message tells it in. `drift` is
+    by how much that grew from one round to the next, with `drift_error`; None where there was one
+    round. `shows` says what its rounds look like: off by the same (`level`), by more and more
+    (`drift`), neither (`loose`), nothing but noise around 0 (`dead`), or more (`above`) or less
+    (`below`) than any sources give it beside what the others read; then `off` is counted from the
+    end of what they may give, which is `limit`. `p_value` is after Bonferroni: the chance that any
+    of the sensors would be as far off by noise.
     """
 
     sensor: str
@@ -64,18 +66,21 @@ class FaultySensor:
     drift: float | None = None
     drift_error: float | None = None
     limit: float | None = None
+    unit: ReadingUnit = AS_READ
 
     @property
     def message(self) -> str:
         """What is wrong with it, as a sentence."""
+        number, text = self.unit.number, self.unit.text
+        off = f"{number(self.off, '+.3g')} ± {text(self.off_error, '.2g')}"
         match self.shows:
             case "level":
-                how = f"reads {self.off:+.3g} ± {self.off_error:.2g} off what the others say"
+                how = f"reads {off} off what the others say"
             case "drift":
-                how = (
-                    f"drifts by {self.drift:+.3g} ± {self.drift_error:.2g} a round from what the others say, "
-                    f"and is {self.off:+.3g} ± {self.off_error:.2g} off on average"
+                grows = (
+                    f"{number(self.drift or 0.0, '+.3g')} ± {text(self.drift_error or 0.0, '.2g')}"
                 )
+                how = f"drifts by {grows} a round from what the others say, and is {off} off on average"
             case "loose":
                 how = "does not go along with the others from round to round"
             case "dead":
@@ -84,8 +89,8 @@ class FaultySensor:
                 least = "at most" if self.shows == "above" else "at least"
                 limit = self.limit or 0.0
                 how = (
-                    f"reads {limit + self.off:.3g}, and beside what the others read sources give it "
-                    f"{least} {limit:.3g} ± {self.off_error:.2g}"
+                    f"reads {text(limit + self.off)}, and beside what the others read sources give it "
+                    f"{least} {number(limit)} ± {text(self.off_error, '.2g')}"
                 )
             case _:
                 assert_never(self.shows)

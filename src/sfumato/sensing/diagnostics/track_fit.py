@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.diagnostics.field_sensors import FaultySensor, faulty_sensors
+from sfumato.sensing.diagnostics.field_sensors import FaultySensor, faulty_sensors, rows_without
 from sfumato.sensing.diagnostics.misfit import Misfit, box_fit, misfit
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -116,23 +116,30 @@ def faulty_in_rounds(
     noises: Sequence[float],
     max_mass: float,
     unlikely: float,
+    known: Sequence[FaultySensor] = (),
 ) -> tuple[FaultySensor, ...]:
     """Sensors that the others contradict in single rounds that do not fit: one that broke on the way.
 
-    Each round is tested at the level over the number of all rounds, so that all together keep it;
-    p-values are after that. Of a sensor the round that shows it best.
+    In rounds that fit without those that are `known` already nobody else is looked for. Each round
+    is tested at the level over the number of all rounds, so that all together keep it; p-values are
+    after that. Of a sensor the round that shows it best.
     """
     part, count = _parts(operator), len(rounds)
+    others = rows_without(operator, known)
     chances = [min(one.p_value, one.misfit.p_value) for one in fits]
     worst = [at for at in np.argsort(chances).tolist() if count * chances[at] < unlikely]
     found: dict[str, FaultySensor] = {}
     for at in worst[:MAX_ROUNDS]:
-        there = np.flatnonzero(~np.isnan(rounds[at]))
+        there = others[~np.isnan(rounds[at, others])]
         if there.size < 2:
             continue
-        some = part(tuple(there.tolist()))
+        some, read = part(tuple(there.tolist())), rounds[at, there]
+        if known and (
+            count * misfit(some, read, sigma=noises[at], max_mass=max_mass).p_value >= unlikely
+        ):
+            continue
         for one in faulty_sensors(
-            some, rounds[at, there], sigma=noises[at], max_mass=max_mass, level=LEVEL / count
+            some, read, sigma=noises[at], max_mass=max_mass, level=LEVEL / count
         ):
             told = replace(one, p_value=min(1.0, count * one.p_value))
             if one.sensor not in found or told.p_value < found[one.sensor].p_value:

@@ -307,7 +307,10 @@ def _suspects(
     """The sensors to go and look at, where the readings do not fit."""
     from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 
-    return faulty_sensors(found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass)
+    suspects = faulty_sensors(
+        found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass
+    )
+    return tuple(replace(one, unit=read.site.reading_unit) for one in suspects)
 
 
 def _distance(found: Recovery | Estimate, truth: FloatArray | None) -> float | None:
@@ -354,6 +357,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         times=times,
         sources=options.count,
         min_sigma=read.min_noise,
+        unit=read.site.reading_unit,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -109,16 +109,15 @@ def track_sources(
             found, scene.values, noises=scene.noises, max_mass=max_mass,
             min_noises=[one.min_noise for one in scene.rounds],
         )  # fmt: skip
-        known = {one.sensor for one in faulty}
-        more = faulty_in_rounds(
+        new = faulty_in_rounds(
             scene.operator, scene.values, fits, noises=scene.noises, max_mass=max_mass,
-            unlikely=UNLIKELY,
+            unlikely=UNLIKELY, known=faulty,
         )  # fmt: skip
-        new = tuple(one for one in more if one.sensor not in known)
         faulty = (*faulty, *new)
         if not (new and leave_out_faulty):
             break
         scene = scene.without(new)
+    faulty = tuple(replace(one, unit=ground.reading_unit) for one in faulty)
     times = [one.time for one in scene.rounds]
     verdict, verdicts = verdict_of_track(
         fits,

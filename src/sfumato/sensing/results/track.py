@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
-from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+from sfumato.sensing.results.diagnostics import suspects_from, suspects_json
 from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.tracking.rounds import Track
 
 FORMAT = "sfumato-track/1"
@@ -120,7 +121,7 @@ class TrackResult:
             "upper": self.max_mass,
             "cost": None if self.cost is None else encode(self.cost),
             "statement": self.statement,
-            "suspects": [asdict(one) for one in self.faulty_sensors],
+            "suspects": suspects_json(self.faulty_sensors),
             "left_out": self.left_out,
             "remarks": list(self.remarks),
         }
@@ -151,7 +152,7 @@ class TrackResult:
                 float(data["upper"]),
                 None if data["cost"] is None else decode_loss(data["cost"]),
                 str(data["statement"]),
-                tuple(FaultySensor(**one) for one in data["suspects"]),
+                suspects_from(data["suspects"]),
                 bool(data["left_out"]),
                 tuple(map(str, data["remarks"])),
                 bool(data["rehearsal"]),

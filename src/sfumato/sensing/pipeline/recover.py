@@ -252,7 +252,7 @@ def recovered(
         remarks.append(f"{estimator.name} {why}: the answer is the least mass")
         estimator = estimator_named(LEAST)
     by_noise = found.status == "infeasible" and tested is not None and not tested.message
-    ceiling = ceiling_of(found)
+    ceiling = ceiling_of(found, noise)
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
         answer = estimator.estimate(_problem(found, noise, options, labels))

@@ -72,6 +72,7 @@ def _remarks(result: RecoveryResult) -> list[str]:
     told = result.diagnostics
     said = [told.verdict.message, *told.verdict.reasons]
     more = [*told.remarks, *(() if told.field is None else told.field.messages)]
+    more += [] if told.ceiling is None else [told.ceiling.message]
     # What the verdict says is not said again.
     return [one for one in more if not any(one in sentence for sentence in said)]
 

@@ -75,7 +75,8 @@ def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics)
                 "noise alone leaves no sources within the radius in 1 draw of 10; give another "
                 "`estimator` or a larger `radius`"
             )
-        return Verdict("nothing", f"nothing can be told: {why}")
+        held = told.ceiling is not None and told.ceiling.matters and told.ceiling.message
+        return Verdict("nothing", f"nothing can be told: {why}", (held,) if held else ())
     doubts = _doubts(answer, told)
     if doubts:
         return Verdict(
@@ -112,7 +113,7 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
         doubts.append("its draws did not mix, so it is a guess")
     if fit is not None and not fit.converged:
         doubts.append("it did not come to rest, so it is a guess")
-    if told.ceiling is not None:
+    if told.ceiling is not None and told.ceiling.matters:
         doubts.append(told.ceiling.message)
     if beliefs is not None and beliefs.doubt:
         doubts.append(beliefs.doubt)

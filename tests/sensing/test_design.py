@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
@@ -183,6 +183,26 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
     assert 5 < found.value < 10
     assert never.value is None
     assert never.best_error.mean == pytest.approx(10, abs=0.01)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("axis", ["sensors", "cost"])
+def test_what_is_far_out_of_reach_is_a_no_after_few_solves(
+    axis: Literal["sensors", "cost"], rng: np.random.Generator
+) -> None:
+    """16 trials at each value that is looked at, and the others at the best alone."""
+    solves: list[int] = []
+
+    def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:
+        solves.append(len(scene.operator.sensors))
+        return 1.0 + 0.1 * float(lot.masses[0])
+
+    with mock.patch.object(need_module, "error_of", error):
+        found = required(Design(LINE, ZCDP(8)), axis, 0.1, rng=rng)
+    assert found.value is None
+    assert found.best_error.trials == need_module.TARGET_TRIALS
+    looked_at = len(found.means)
+    assert len(solves) == 16 * looked_at + (need_module.TARGET_TRIALS - 16)
 
 
 @pytest.mark.unit

@@ -74,9 +74,12 @@ def draw_recovery(
     floor = floor_of(plan, space)
     beside = None if only_r(result) else answer
     banner = BANNERS[result.verdict.kind]
+    unit = result.site.reading_unit
+    above = unit.name and result.site.level is not None
+    named = f"{unit.name} above its level" if above else unit.name
     common: dict[str, Any] = {
         "sources": sources,
-        "readings": seen.readings,
+        "readings": unit.size * seen.readings,
         "caption": "\n".join(filter(None, (without_parameters(_caption(result)), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
@@ -88,8 +91,10 @@ def draw_recovery(
             space,
             found.estimate,
             sensors=seen.operator.sensors.positions[:, 0],
-            sigma=result.sigma or 0.0,
-            fitted=seen.operator.readings(seen.estimate) if reads is None else reads,
+            sigma=unit.size * (result.sigma or 0.0),
+            fitted=unit.size
+            * np.asarray(seen.operator.readings(seen.estimate) if reads is None else reads),
+            unit=named,
             answer=None
             if beside is None
             else (beside.estimate.places[:, 0], beside.estimate.masses),
@@ -106,6 +111,7 @@ def draw_recovery(
             labels=_labels(result, space) if labels is None else labels,
             positions=node_positions(layout, tuple(map(result.site.cell, range(space.size)))),
             names=None if result.site.cells is None else result.site.cells,
+            units=(f"noisy reading, {named}" if named else "noisy reading", "mass"),
             **common,
         )
     names = seen.operator.sensors.names
@@ -115,6 +121,7 @@ def draw_recovery(
         found.estimate,
         suspects=[i for i, name in enumerate(names) if name in suspected],
         floor=floor,
+        unit=named,
         **common,
     )
 

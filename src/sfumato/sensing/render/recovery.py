@@ -187,7 +187,9 @@ def _status(result: RecoveryResult) -> str:
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
     head += f"; radius {found.radius:.4g}"
     if result.expected_noise:
-        head += f", noise about {result.expected_noise:.4g} (sigma {result.sigma:.4g})"
+        unit = result.site.reading_unit
+        told = f", {unit.text(result.sigma or 0.0)} of a reading" if unit.name else ""
+        head += f", noise about {result.expected_noise:.4g} (sigma {result.sigma:.4g}{told})"
     return head
 
 

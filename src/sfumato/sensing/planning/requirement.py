@@ -22,8 +22,8 @@ from sfumato.sensing.planning.forecast import (
     mean_error,
 )
 
-TARGET_TRIALS = 60
-FEW = 16  # of them say where the others are worth their time
+TARGET_TRIALS = 48
+FEW = 12  # of them say where the others are worth their time
 ENOUGH = 1.1  # of the least mean error: what is within it is about as good
 NEXT = 2  # values above and below what is wanted that are simulated in full to be sure
 HOPELESS = (
@@ -44,7 +44,7 @@ class Requirement:
     `best` is the value of the least mean error of those simulated in full, which is `best_error`;
     `enough` the smallest value that, trial by trial, is not worse than it by more than a tenth and
     one standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about as
-    good; with fewer than 16 trials it is `best`. `means` has the mean error at every value tried,
+    good; with fewer than 12 trials it is `best`. `means` has the mean error at every value tried,
     of all trials or of the first few.
     """
 
@@ -78,11 +78,11 @@ def required(
     nothing: all their doublings are tried, and `enough` says from where on. Errors fall with
     epsilon, so there the range is halved.
 
-    The first 16 of the trials say where to look. All of them are run beside what is wanted, at
+    The first 12 of the trials say where to look. All of them are run beside what is wanted, at
     `best` and at `enough`, and again wherever that moves these: every number in the answer is of
-    all trials, and only that other values lie elsewhere is judged by 16, times the ratio of all to
-    16 where both are known. A value that no noise can be planned for is taken to fail. Where the
-    first 16 say of all values that errors are twice what is wanted or more, with 95 %, that is the
+    all trials, and only that other values lie elsewhere is judged by 12, times the ratio of all to
+    12 where both are known. A value that no noise can be planned for is taken to fail. Where the
+    first 12 say of all values that errors are twice what is wanted or more, with 95 %, that is the
     answer, and all trials are run at the best of them alone.
 
     Args:
@@ -92,7 +92,7 @@ def required(
         target: The mean error that is wanted, in the unit of the space; above 0.
         rng: Where sources and noise come from; it is copied.
         estimator: Whose errors count: "bayes median" unless given, or "least mass".
-        trials: How many trials the numbers in the answer are of, at least 2; 60 unless given.
+        trials: How many trials the numbers in the answer are of, at least 2; 48 unless given.
         progress: Is told what is being tried; None means nobody.
 
     Returns:

@@ -33,7 +33,7 @@ MAX_TRIALS = 800  # trials of a forecast: where errors vary much, half of them d
 NARROW = 0.39  # of the mean: how wide an interval may be when trials end
 # Of each estimator. Most scenes end with them, so that no interval is taken where trials happened
 # to agree.
-FEWEST = 400, 150
+FEWEST = 400, 100
 SLOW, FEWEST_SLOW = 1000, 20  # cells from which on a trial of the Bayes median takes a second
 NARROW_SLOW = 0.6  # as `NARROW`, there: the interval says how much is left to chance
 BATCH, BATCH_SLOW = 20, 10
@@ -151,7 +151,7 @@ def forecast_recovery(
 ) -> RecoveryForecast:
     """What error to expect on a site before it is built: simulated until the answer is narrow enough.
 
-    Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 150
+    Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 100
     of the Bayes median (20 from 1,000 cells on, where one takes a second), and more where the
     interval of the mean would be wider than 39 % of it (60 % there); at most `max_trials`. The least mass is
     quick, so it runs at least as often, on the same sources and noise, and its errors steady those

@@ -9,7 +9,8 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field import _offset_error, _Scene, fit_field
-from sfumato.sensing.diagnostics.field_sensors import faulty_sensors, remove_offset, whitened
+from sfumato.sensing.diagnostics.field_offset import remove_offset, whitened
+from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 from sfumato.sensing.diagnostics.field_sparse import few_sources
 from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.model.operators.heat_line import heat_line

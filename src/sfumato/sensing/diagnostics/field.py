@@ -13,14 +13,13 @@ from scipy.special import chdtrc
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.diagnostics.field_offset import remove_offset, whitened
 from sfumato.sensing.diagnostics.field_sensors import (
     FaultySensor,
     check_reach,
     faulty_sensors,
-    remove_offset,
     rounds_of,
     rows_without,
-    whitened,
 )
 from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
 from sfumato.sensing.diagnostics.fitted_field import Field, messages_of

@@ -11,15 +11,8 @@ from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.privacy import Loss
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site, part_of_site
-from sfumato.sensing.pipeline.inputs import ReadingsInput, merged_each
-from sfumato.sensing.pipeline.recover import (
-    RecoveryOptions,
-    Unknown,
-    Watch,
-    complete,
-    not_a_site,
-    recovered,
-)
+from sfumato.sensing.pipeline.inputs import ReadingsInput, complete, merged_each, not_a_site
+from sfumato.sensing.pipeline.recover import RecoveryOptions, Unknown, Watch, recovered
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
     Estimator,

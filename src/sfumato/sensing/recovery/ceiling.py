@@ -104,14 +104,18 @@ class Ceiling:
     @staticmethod
     def from_json(data: Any) -> Ceiling:
         """What a JSON object states."""
-        larger = data["larger"]
-        more = (
-            (None,) * 3 if larger is None else (larger["upper"], larger["cells"], larger["total"])
-        )
+        larger = data["larger"] or {}
         return Ceiling(
-            data["upper"], data["at_it"], data["cells"], data["total"], data["price"], *more,
+            data["upper"],
+            data["at_it"],
+            data["cells"],
+            data["total"],
+            data["price"],
+            larger.get("upper"),
+            larger.get("cells"),
+            larger.get("total"),
             data.get("p_value"),
-        )  # fmt: skip
+        )
 
 
 def ceiling_of(found: Recovery, sigma: float | None = None) -> Ceiling | None:
@@ -149,14 +153,15 @@ def ceiling_of(found: Recovery, sigma: float | None = None) -> Ceiling | None:
         return None
     # The total is at least y'z - radius |z| - max_mass sum (M'z - 1)_+: its slope in max_mass.
     price = float(np.maximum(found.operator.adjoint(found.dual) - 1, 0).sum()) if solved else None
-    larger = (None,) * 3 if best is None else (best.max_mass, len(best.support), best.objective)
     return Ceiling(
         found.max_mass,
         at,
         len(found.support),
         found.objective if solved else None,
         price,
-        *larger,
+        None if best is None else best.max_mass,
+        None if best is None else len(best.support),
+        None if best is None else best.objective,
         _gain(found, at, sigma),
     )
 

@@ -49,7 +49,7 @@ def test_a_large_operator_is_never_formed(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = remove_offset(HALL, np.zeros(50))
-    monkeypatch.setattr("sfumato.sensing.diagnostics.field_sensors.LARGE", 0)
+    monkeypatch.setattr("sfumato.sensing.diagnostics.field_offset.LARGE", 0)
     lazy, _ = remove_offset(HALL, np.zeros(50))
     f, z = rng.random(100), rng.standard_normal(49)
     assert lazy.readings(f) == pytest.approx(whole.readings(f), abs=1e-12)

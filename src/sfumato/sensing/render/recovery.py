@@ -188,8 +188,12 @@ def _status(result: RecoveryResult) -> str:
     head += f"; radius {found.radius:.4g}"
     if result.expected_noise:
         unit = result.site.reading_unit
-        told = f", {unit.text(result.sigma or 0.0)} of a reading" if unit.name else ""
-        head += f", noise about {result.expected_noise:.4g} (sigma {result.sigma:.4g}{told})"
+        sigma = f"{result.sigma:.4g}"
+        if unit.size != 1:
+            sigma += f", {unit.text(result.sigma or 0.0)} of a reading"
+        elif unit.name:
+            sigma += f" {unit.name}"
+        head += f", noise about {result.expected_noise:.4g} (sigma {sigma})"
     return head
 
 

@@ -14,6 +14,7 @@ from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.misfit import misfit
+from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import (
@@ -280,6 +281,7 @@ def recovered(
         else None,
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
+        _level(read, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -295,6 +297,13 @@ def recovered(
         diagnostics,
         None if field is None else found,
     )
+
+
+def _level(read: MergedReadings, options: RecoveryOptions) -> SharedLevel | None:
+    """The offset that explains all readings, where a level was taken off them and no offset is fitted."""
+    if read.site.level is None or not read.noise or "offset" in options.fit:
+        return None
+    return shared_level(read.values, read.noise, unit=read.site.reading_unit)
 
 
 def _unexplained(answer: Answer) -> bool:

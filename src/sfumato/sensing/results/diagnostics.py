@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
     from sfumato.sensing.diagnostics.misfit import Misfit
+    from sfumato.sensing.diagnostics.shared_level import SharedLevel
     from sfumato.sensing.recovery.ceiling import Ceiling
 
 
@@ -139,6 +140,8 @@ class RecoveryDiagnostics:
         suspects: Sensors that the others contradict, looked for where the physics does not fit and
             no field was fitted; they were not left out.
         ceiling: The largest mass of a source, where it holds R down; None where it does not.
+        level: The offset of all sensors that explains the readings as well, where the site has a level
+            and no offset was fitted.
         verdict: Whether to rely on the recovery, from all of these.
     """
 
@@ -150,6 +153,7 @@ class RecoveryDiagnostics:
     answer_emd: float | None = None
     suspects: tuple[FaultySensor, ...] = ()
     ceiling: Ceiling | None = None
+    level: SharedLevel | None = None
     verdict: Verdict = UNJUDGED
 
     @property

@@ -113,6 +113,8 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
         doubts.append("its draws did not mix, so it is a guess")
     if fit is not None and not fit.converged:
         doubts.append("it did not come to rest, so it is a guess")
+    if told.level is not None:
+        doubts.append(told.level.message)
     if told.ceiling is not None and told.ceiling.matters:
         doubts.append(told.ceiling.message)
     if beliefs is not None and beliefs.doubt:

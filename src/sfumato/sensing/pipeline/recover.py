@@ -281,7 +281,7 @@ def recovered(
         else None,
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
-        _level(read, options),
+        _level(found, read, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -299,11 +299,12 @@ def recovered(
     )
 
 
-def _level(read: MergedReadings, options: RecoveryOptions) -> SharedLevel | None:
-    """The offset that explains all readings, where a level was taken off them and no offset is fitted."""
+def _level(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> SharedLevel | None:
+    """The offset that most of the readings are, where a level was taken off them and none is fitted."""
     if read.site.level is None or not read.noise or "offset" in options.fit:
         return None
-    return shared_level(read.values, read.noise, unit=read.site.reading_unit)
+    unit = read.site.reading_unit
+    return shared_level(found.operator, found.readings, sigma=read.noise, unit=unit)
 
 
 def _unexplained(answer: Answer) -> bool:

@@ -190,7 +190,7 @@ def test_more_sensors_may_be_worse_and_enough_is_said(rng: np.random.Generator) 
 def test_what_is_far_out_of_reach_is_a_no_after_few_solves(
     axis: Literal["sensors", "cost"], rng: np.random.Generator
 ) -> None:
-    """A few trials at each value that is looked at, and the others at the best alone: 48, not 9 times 100."""
+    """A few trials at each value that is looked at, and the others at the best alone: 36, not 9 times 100."""
     solves: list[int] = []
 
     def error(scene: Scene, lot: Trial, estimator: Estimator) -> float:

@@ -22,7 +22,7 @@ from sfumato.sensing.planning.forecast import (
     mean_error,
 )
 
-TARGET_TRIALS = 48
+TARGET_TRIALS = 36
 FEW = 12  # of them say where the others are worth their time
 ENOUGH = 1.1  # of the least mean error: what is within it is about as good
 NEXT = 2  # values above and below what is wanted that are simulated in full to be sure
@@ -92,7 +92,7 @@ def required(
         target: The mean error that is wanted, in the unit of the space; above 0.
         rng: Where sources and noise come from; it is copied.
         estimator: Whose errors count: "bayes median" unless given, or "least mass".
-        trials: How many trials the numbers in the answer are of, at least 2; 48 unless given.
+        trials: How many trials the numbers in the answer are of, at least 2; 36 unless given.
         progress: Is told what is being tried; None means nobody.
 
     Returns:

@@ -133,7 +133,7 @@ class HeatmapRelease:
         if self.pooled_maps > 1:
             sentence += (
                 f"; partly pooled over {self.pooled_maps} maps at no cost: one unlike the others may be "
-                "drawn towards them, and its stated errors suppose that it is like them"
+                "drawn towards them, and its bands and marks suppose that it is like them"
             )
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
 
 from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
@@ -313,6 +312,8 @@ def _log_moment(draws: int, argument: float) -> float:
     >>> round(_log_moment(1, 0.5), 6), round(_log_moment(4, 1e-9) * 1e9, 4)
     (0.693147, 2.1875)
     """
+    from scipy.special import gammaln, logsumexp
+
     k = np.arange(1, draws + 1)
     binomial = gammaln(2 * draws - k) - gammaln(draws - k + 1) - gammaln(draws)
     chance = (k + 1 - 2 * draws) * math.log(2) + binomial

@@ -18,12 +18,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import maximum_filter, uniform_filter
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
+from sfumato.heatmap.inference.filters import highest_around, mostly_around
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area, Grid
 
@@ -267,10 +267,7 @@ def silent(band: MapBand, even: FloatArray) -> BoolArray:
 
 def _mostly(mask: BoolArray, sigma: float) -> BoolArray:
     """What most cells within about a blur of each say: the map has no detail finer than that."""
-    around = 2 * round(sigma * len(mask)) + 1
-    return np.asarray(
-        uniform_filter(mask.astype(np.float64), around, mode="nearest") > 0.5, dtype=np.bool_
-    )
+    return mostly_around(mask, 2 * round(sigma * len(mask)) + 1)
 
 
 def _marks(
@@ -338,7 +335,7 @@ def _peaks(
     """
     side = len(image)
     around = 2 * max(1, round(sigma * side)) + 1
-    summits = np.argwhere((image >= maximum_filter(image, around)) & (image > least))
+    summits = np.argwhere((image >= highest_around(image, around)) & (image > least))
     order = np.argsort(-image[summits[:, 0], summits[:, 1]], kind="stable")
     kept: list[tuple[int, int]] = []
     beside: list[tuple[int, int]] = []

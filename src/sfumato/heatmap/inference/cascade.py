@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc
 
-from sfumato._types import FloatArray
+from sfumato._types import FloatArray, IntArray
 
 SHAPES = (0.04, 0.12, 0.35, 1.0, 3.0, 10.0, 40.0)
 # Cells of up to so many users share a mixture of shapes: one user is in one place, a hundred are in
@@ -40,15 +39,24 @@ class Shares:
     """Tables of t under a mixture of shapes, one for each class of mass.
 
     `below` [class, center, logit] is P(t <= ...), `part` the part of the mean of t that lies below.
+    Of several maps with mixtures of their own the classes lie one after another.
     """
 
     below: FloatArray
     part: FloatArray
 
+    def tables(self, masses: FloatArray, maps: IntArray) -> IntArray:
+        """Which table the share of a cell of this mass has, in a map of this number."""
+        found = np.searchsorted(MASSES, masses)
+        classes = len(MASSES) + 1
+        return found + classes * maps if len(self.below) > classes else found
+
 
 @lru_cache(maxsize=1)
 def by_shape() -> Shares:
     """The same tables with shapes in the place of classes."""
+    from scipy.special import betainc  # loaded where a posterior is: many a command has none
+
     t, centers = 1 / (1 + np.exp(-LOGITS)), 1 / (1 + np.exp(-CENTERS))
     a = np.array(SHAPES)[:, None, None]
     c = centers[None, :, None]

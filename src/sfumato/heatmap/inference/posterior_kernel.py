@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato._compiled import inner, njit
 from sfumato._types import FloatArray, IntArray
@@ -229,11 +230,12 @@ def _prior_shares(uniforms, which, centers, below, out):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """The nodes of a tree from the root on: first child, what is known of each, and its likelihoods."""
+    """The nodes of a tree from the root on: first child, what is known of each, its likelihoods, and its map."""
 
     first: IntArray
     facts: FloatArray
     table: FloatArray
+    of_map: IntArray
 
     def generations(self) -> Iterator[IntArray]:
         """The nodes that have children, those of one depth at a time, from the roots down."""
@@ -290,8 +292,9 @@ def upward(tree: Nodes, shares: Shares) -> None:
     for nodes in reversed(list(tree.generations())):
         steps = (np.arange(points) / (points - 1)) ** 2
         mass = low[nodes, None] + (high - low)[nodes, None] * steps
-        which = np.searchsorted(MASSES, mass.ravel())
-        logs = integrate(tree, shares, np.repeat(nodes, points), mass.ravel(), which)[0]
+        many = np.repeat(nodes, points)
+        which = shares.tables(mass.ravel(), tree.of_map[many])
+        logs = integrate(tree, shares, many, mass.ravel(), which)[0]
         tree.table[nodes] = logs.reshape(mass.shape)
 
 
@@ -302,7 +305,7 @@ def expect(tree: Nodes, shares: Shares, roots: int) -> FloatArray:
     mass[:roots] = np.cumsum(points * weights, axis=1)[:, -1]
     for nodes in tree.generations():
         m = np.maximum(mass[nodes], LEAST)
-        share = integrate(tree, shares, nodes, m, np.searchsorted(MASSES, m))[1]
+        share = integrate(tree, shares, nodes, m, shares.tables(m, tree.of_map[nodes]))[1]
         mass[tree.first[nodes]], mass[tree.first[nodes] + 1] = m * share, m * (1 - share)
     return mass
 
@@ -318,14 +321,17 @@ def evidence(tree: Nodes, by_shape: Shares, mass: FloatArray) -> FloatArray:
 def descend(
     tree: Nodes, shares: Shares, roots: FloatArray, uniforms: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Maps from the posterior [map, node], down from their totals, and what each node has given its parent."""
-    mass = np.zeros((roots.size, tree.first.size))
+    """Draws from the posterior [draw, node], down from their totals, and what each node has given its parent.
+
+    Totals [draw, root] are those of all maps of the tree.
+    """
+    mass = np.zeros((len(roots), tree.first.size))
     mean = np.zeros_like(mass)
-    mass[:, 0] = mean[:, 0] = roots
+    mass[:, : roots.shape[1]] = mean[:, : roots.shape[1]] = roots
     for nodes in tree.generations():
         m = np.maximum(mass[:, nodes], LEAST)
-        which = np.searchsorted(MASSES, m.ravel())
-        many = np.tile(nodes, roots.size)
+        many = np.tile(nodes, len(roots))
+        which = shares.tables(m.ravel(), tree.of_map[many])
         found = integrate(tree, shares, many, m.ravel(), which, uniforms[:, nodes].ravel())
         for masses, share in ((mean, found[1]), (mass, found[2])):
             part = share.reshape(m.shape)
@@ -347,8 +353,12 @@ def agree(tree: Nodes, mean: FloatArray) -> None:
 def uniform(seed: int, draws: IntArray, at: IntArray) -> FloatArray:
     """Numbers in (0, 1) that depend on nothing but the arguments [draw, ...]: the finalizer of splitmix64."""
     starts = [(seed + int(draw) * 0x9E3779B97F4A7C15) % 2**64 for draw in draws]
-    x = np.array(starts, dtype=np.uint64).reshape(-1, *(1,) * at.ndim)
-    x = x + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+    return hashed(np.array(starts, dtype=np.uint64).reshape(-1, *(1,) * at.ndim), at)
+
+
+def hashed(starts: npt.NDArray[np.uint64], at: IntArray) -> FloatArray:
+    """The same for one start or several, of which each is broadcast to some places."""
+    x = starts + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))

@@ -9,7 +9,7 @@ fitted to the noisy counts, for cells of little and of much mass apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -31,10 +31,12 @@ USUAL = (
 )
 # A fitted mixture is as firm as this many further splits that show the usual shapes.
 PSEUDO = 6.0
+# Of so many parts of its weight it is noted where a share reaches them.
+SLOTS = 64
 STEPS = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Shares:
     """Tables of t under a mixture of shapes, one for each class of mass.
 
@@ -44,6 +46,14 @@ class Shares:
 
     below: FloatArray
     part: FloatArray
+
+    @cached_property
+    def slots(self) -> IntArray:
+        """How many logits of each row [class, center, slot] are below evenly spaced parts of 1: where to search."""
+        rows = self.below.reshape(-1, self.below.shape[2])
+        parts = np.arange(SLOTS + 1) / SLOTS
+        found = np.stack([np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)])
+        return found.reshape(*self.below.shape[:2], -1)
 
     def tables(self, masses: FloatArray, maps: IntArray) -> IntArray:
         """Which table the share of a cell of this mass has, in a map of this number."""

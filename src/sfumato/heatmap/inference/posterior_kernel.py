@@ -131,10 +131,13 @@ def weigh(begin, end, size, center, below, part, reached, means, weights):
 
 
 @inner(error_model="numpy")
-def share_at(u, size, center, below):
-    """Where the distribution function of a share reaches u, searched in halves."""
-    c, more = place(center, -3.5, 0.5, 13.999999)
-    lower, upper = 0, below.shape[2] - 1
+def share_at(u, size, c, more, below, reached):
+    """Where the distribution function of a share reaches u, searched in halves of where it can."""
+    slots = reached.shape[2] - 1
+    slot = min(math.floor(u * slots), slots - 1)
+    lower = max(min(reached[size, c, slot], reached[size, c + 1, slot]) - 2, 0)
+    upper = max(reached[size, c, slot + 1], reached[size, c + 1, slot + 1]) + 1
+    upper = min(upper, below.shape[2] - 1)
     while upper - lower > 1:
         middle = (lower + upper) >> 1
         if entry(below, size, c, more, middle) < u:
@@ -157,6 +160,7 @@ def _integrate(
     table,
     below,
     part,
+    slots,
     reached,
     means,
     weights,
@@ -209,7 +213,8 @@ def _integrate(
                     if left <= weights[q]:
                         low, high = reached[q], reached[q + 1]
                         u = low + (high - low) * left / weights[q]
-                        share = share_at(u, size, center, below)
+                        c, more = place(center, -3.5, 0.5, 13.999999)
+                        share = share_at(u, size, c, more, below, slots)
                         share = max(share, begin + (end - begin) * q / bins)
                         share = min(share, begin + (end - begin) * (q + 1) / bins)
                         break
@@ -218,14 +223,18 @@ def _integrate(
 
 
 @njit(error_model="numpy")
-def _prior_shares(uniforms, which, centers, below, out):
-    """The share of each cell up to which the prior has so much of its weight."""
+def _prior_shares(uniforms, which, centers, first, more, below, slots, out):
+    """The share of each cell [map, cell] up to which the prior has so much of its weight."""
+    cells = centers.size
+    for at in range(cells):
+        first[at], more[at] = place(centers[at], -3.5, 0.5, 13.999999)
     for at in range(out.size):
-        center = centers[at]
+        cell = at % cells
+        center = centers[cell]
         if center > 1 or center < 0:
             out[at] = 1.0 if center > 1 else 0.0  # the other half is outside the bounds
         else:
-            out[at] = share_at(uniforms[at], which[at], center, below)
+            out[at] = share_at(uniforms[at], which[at], first[cell], more[cell], below, slots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,7 +278,7 @@ def integrate(
     out, bins = np.empty((3, nodes.size)), tree.table.shape[1]
     _integrate(
         nodes, mass, which, uniforms, tree.first, tree.facts, tree.table,
-        shares.below, shares.part, np.empty(bins + 1), np.empty(bins), np.empty(bins), np.empty(bins), out,
+        shares.below, shares.part, shares.slots, np.empty(bins + 1), np.empty(bins), np.empty(bins), np.empty(bins), out,
     )  # fmt: skip
     return out
 
@@ -384,6 +393,8 @@ def _halved(
     mass: FloatArray, centers: FloatArray, shares: Shares, uniforms: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     share, which = np.empty(mass.size), np.searchsorted(MASSES, mass.ravel())
-    many = np.tile(centers, len(mass))
-    _prior_shares(uniforms.ravel(), which, many, shares.below, share)
+    first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
+    _prior_shares(
+        uniforms.ravel(), which, np.ascontiguousarray(centers), first, more, shares.below, shares.slots, share
+    )  # fmt: skip
     return mass * share.reshape(mass.shape), mass * (1 - share.reshape(mass.shape))

@@ -174,6 +174,8 @@ def _pooled(maps: tuple[HeatmapRelease, ...]) -> tuple[HeatmapRelease, ...]:
             nothing=nothing,
             known_error=None,
             known_marks=None,
+            known_untested=None,
+            known_silent=None,
             known_noise=None,
         )
         for one, posterior in zip(maps, posteriors, strict=True)

@@ -31,7 +31,8 @@ def error_lines(error: MapError) -> tuple[str, ...]:
             f"({error.coverage:.0%}), seen through a blur of {error.blur:.0%}: 1 is a perfect map"
         )
     else:
-        found.append(_silent(error))
+        unknown = "what to expect of this map, its method does not say"
+        found.append(_silent(error) if error.unstated else unknown)
     if error.certified is not None:
         found.append(certified_text(error))
     return tuple(found)

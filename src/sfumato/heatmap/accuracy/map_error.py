@@ -284,7 +284,7 @@ def drawn_errors(
 def _ranked_quantiles(
     draws: FloatArray, parts: FloatArray, distances: Callable[[FloatArray, int], FloatArray]
 ) -> FloatArray:
-    """Quantiles of distances of draws: the draws next to each are found on wide cells, and solved on narrow ones."""
+    """Quantiles of distances of draws: those next to each are found on wide cells, and solved on narrow."""
     order = np.argsort(distances(draws, RANKED_LEVEL), kind="stable")
     place = parts * (len(draws) - 1)
     low, high = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)

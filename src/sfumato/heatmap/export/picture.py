@@ -130,7 +130,9 @@ def figure(
         amount=found.legend.amount,
         under=ground.pixels,
         outline=ground.lines,
-        overlay=None if release.posterior is None else overlay(release, release.shown_uncertainty()),
+        overlay=None
+        if release.posterior is None
+        else overlay(release, release.shown_uncertainty()),
     )
 
 

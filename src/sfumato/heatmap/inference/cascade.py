@@ -49,10 +49,12 @@ class Shares:
 
     @cached_property
     def slots(self) -> IntArray:
-        """How many logits of each row [class, center, slot] are below evenly spaced parts of 1: where to search."""
+        """How many logits of each row are below evenly spaced parts of 1 [class, center, slot]."""
         rows = self.below.reshape(-1, self.below.shape[2])
         parts = np.arange(SLOTS + 1) / SLOTS
-        found = np.stack([np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)])
+        found = np.stack(
+            [np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)]
+        )
         return found.reshape(*self.below.shape[:2], -1)
 
     def tables(self, masses: FloatArray, maps: IntArray) -> IntArray:

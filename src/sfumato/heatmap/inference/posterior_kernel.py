@@ -239,7 +239,7 @@ def _prior_shares(uniforms, which, centers, first, more, below, slots, out):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """The nodes of a tree from the root on: first child, what is known of each, its likelihoods, and its map."""
+    """The nodes of a tree from the root on: first child, what is known of each, likelihoods, and its map."""
 
     first: IntArray
     facts: FloatArray
@@ -278,7 +278,7 @@ def integrate(
     out, bins = np.empty((3, nodes.size)), tree.table.shape[1]
     _integrate(
         nodes, mass, which, uniforms, tree.first, tree.facts, tree.table,
-        shares.below, shares.part, shares.slots, np.empty(bins + 1), np.empty(bins), np.empty(bins), np.empty(bins), out,
+        shares.below, shares.part, shares.slots, np.empty(bins + 1), *np.empty((3, bins)), out,
     )  # fmt: skip
     return out
 

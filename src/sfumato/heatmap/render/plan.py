@@ -34,13 +34,12 @@ def plan_words(plan: HeatmapPlan) -> list[str]:
         lines.append(many_words(plan.many))
     if plan.pooled:
         lines.append(pooled_words())
-    if plan.many is not None:
-        if plan.shares.mass_per_frame:
-            cost = plan.shares.frames * plan.many.epsilon
-            lines.append(
-                f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
-                "protects what lies in one of them"
-            )
+    if plan.many is not None and plan.shares.mass_per_frame:
+        cost = plan.shares.frames * plan.many.epsilon
+        lines.append(
+            f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
+            "protects what lies in one of them"
+        )
     return lines
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
+from tests.compiled_queries import compile_once
 from tests.seeded import seed_system
 from typer.main import get_command
 
@@ -52,6 +53,12 @@ if name := os.environ.get("SFUMATO_SABOTEUR"):
     from tests.saboteurs import SABOTEURS
 
     SABOTEURS[name].strike()
+
+
+def pytest_runtest_setup() -> None:
+    """Queries are compiled once in a process: Ibis takes longer for one than engines for a test's few rows."""
+    if "ibis.backends.sql" in sys.modules:
+        compile_once(sys.modules["ibis.backends.sql"].SQLBackend)
 
 
 def pytest_collection_finish() -> None:

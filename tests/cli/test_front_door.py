@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -381,32 +380,6 @@ def test_the_report_fetches_nothing(shown: Shown) -> None:
     sources = re.findall(r'(?i)\b(?:src|href|srcset|action|poster)\s*=\s*"?([^"\s>]*)', page)
     assert sources
     assert all(source.startswith("data:image/png;base64,") for source in sources)
-
-
-def test_the_demo_may_run_again_tells_its_steps_on_stderr_and_needs_no_network(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise AssertionError("the demo reached for the network")
-
-    shutil.copytree(shown[0], "out")
-    first = Ledger("out/city.ledger").header.id
-    monkeypatch.setattr(socket, "socket", type("Closed", (socket.socket,), {"__init__": refuse}))
-    for name in ("create_connection", "getaddrinfo", "gethostbyname"):
-        monkeypatch.setattr(socket, name, refuse)
-    with pytest.raises(AssertionError, match="reached for the network"):
-        socket.socket()
-    result = run("demo", "--out", "out", "--epsilon", "1/2")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout == "report: out/report.html\n"
-    assert result.stderr.splitlines() == [
-        "a synthetic city of 20,000 people: out/checkins.parquet",
-        "released: epsilon 0.5 for each user (one user added or removed), central model",
-        "asked again, refused: asked epsilon 0.5, 0 left in out/city.ledger; nothing was released",
-        "recovered a corridor and a network from private readings",
-    ]
-    assert Ledger("out/city.ledger").header.budget == PureDP("1/2")
-    assert Ledger("out/city.ledger").header.id != first
 
 
 def test_a_quiet_demo_says_where_its_report_is(

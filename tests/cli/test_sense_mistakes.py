@@ -59,7 +59,8 @@ def changed(**values: Any) -> list[tuple[str, Any]]:
         (
             "sensor,value",
             [*changed(), ("door", 1)],
-            "row 5 of readings.csv reads sensor 'door' again at its time",
+            "row 5 of readings.csv reads sensor 'door' again at its time: there is no column 'time'; --time "
+            "says which it is",
         ),
         (
             "sensor,value",
@@ -89,7 +90,8 @@ def changed(**values: Any) -> list[tuple[str, Any]]:
         (
             "sensor,value",
             [*changed(), ("door",)],
-            "row 5 of readings.csv reads sensor 'door' again at its time",
+            "row 5 of readings.csv reads sensor 'door' again at its time: there is no column 'time'; --time "
+            "says which it is",
         ),
         ("sensor,degrees", changed(), "there is no column 'value' among the 2 of readings.csv"),
         ("name,value", changed(), "there is no column 'sensor' among the 2 of readings.csv"),

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.warm import READ
+from tests.warm import READ, build_commands
 
 from sfumato.files import atomic
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
@@ -256,6 +256,7 @@ def main() -> None:
         importlib.import_module(module.name)
     for name in READ:
         importlib.import_module(name)
+    build_commands()
     gc.freeze()
     for record in deaths(sys.argv[1], Path(sys.argv[2])):
         print(json.dumps(record))

@@ -12,8 +12,8 @@ from scipy import stats
 from tests.cli.sense_runs import alone, answer, done
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import write_table
-from sfumato.sensing import calibrate_site, describe_site, read_site
+from sfumato.files import read_rows, write_table
+from sfumato.sensing import Columns, calibrate_site, describe_site, read_site
 from sfumato.sensing.diagnostics.calibration import Fitted, fit_calibration
 from sfumato.sensing.model.operators.heat import heat
 from sfumato.sensing.model.sensors import Sensors
@@ -120,6 +120,31 @@ def test_a_volunteer_makes_a_site_that_releases(rng: np.random.Generator) -> Non
     lines = calibration_lines(made)
     assert "public by their owner's consent" in lines[0]
     assert "to a sensor where it stands" in lines[1]
+
+
+@pytest.mark.unit
+def test_a_wide_table_calibrates_as_a_long_one_does(rng: np.random.Generator) -> None:
+    written(rng, sigma=0.001)
+    rows = read_rows("volunteer.csv")
+    wide: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        at = wide.setdefault(row["time"], {name: row[name] for name in ("time", "x", "y")})
+        at[row["sensor"]] = row["value"]
+    wide["3"]["b"] = "unavailable"
+    header = ["at", "x", "y", *"abcdef"]
+    write_table("wide.csv", header, [tuple(at.values()) for at in wide.values()])
+    kept = [row for row in rows if (row["time"], row["sensor"]) != ("3", "b")]
+    write_table("long.csv", list(kept[0]), [tuple(row.values()) for row in kept])
+    called = Columns(time="at")
+    made = calibrate_site(floor(), "wide.csv", public=True, columns=called)
+    assert made.to_json() == calibrate_site(floor(), "long.csv", public=True).to_json()
+    write_table("typo.csv", [*header[:-1], "eff"], [tuple(at.values()) for at in wide.values()])
+    with pytest.raises(InvalidInput, match=r"no column for 1 of 6 sensors, 'f' first.*: 'eff'. Is"):
+        calibrate_site(floor(), "typo.csv", public=True, columns=called)
+    with pytest.raises(
+        InvalidInput, match=r"no column 'time' among the 9 of wide\.csv, and the base"
+    ):
+        calibrate_site(floor(baseline="out"), "wide.csv", public=True)
 
 
 @pytest.mark.unit

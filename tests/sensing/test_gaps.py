@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from sfumato.sensing import describe_site, heat_line, open_ledger
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 from sfumato.sensing.pipeline import (
     check_recovery,
+    recover_rounds,
     recover_sources,
     release_readings,
     track_sources,
@@ -84,6 +86,25 @@ def test_an_average_without_gaps_is_as_it_was(tmp_path: Path) -> None:
     assert one.remarks == ()
     assert one.values == pytest.approx(np.mean([s.numbers() for s in noisy.snapshots], axis=0))
     assert [each.time for each in merge_each([noisy])] == ["0", "1", "2"]
+
+
+def test_every_round_of_a_file_is_checked(tmp_path: Path) -> None:
+    noisy = released(tmp_path, [5, 11, 7], {(1, "2")})
+    ledgers, file = [tmp_path / "hall.ledger"], tmp_path / "rounds.json"
+    recover_rounds(noisy, estimator="least").write(file)
+    checked = check_recovery(file, readings=noisy, ledgers=ledgers)
+    assert checked.holds
+    assert checked.paid
+    assert checked.message.startswith(f"{file}: the proofs of 3 rounds hold; releases of these")
+    other = Readings(HALL, noisy.snapshots[:2])
+    assert "not made from these" in check_recovery(file, readings=other, ledgers=ledgers).why
+    data = json.loads(file.read_text())
+    dual = data["rounds"][1]["recovery"]["dual"]
+    data["rounds"][1]["recovery"]["dual"] = dual[::-1]
+    file.write_text(json.dumps(data))
+    wrong = check_recovery(file)
+    assert not wrong.holds
+    assert wrong.message.startswith(f"{file}, round 1: ")
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -27,11 +27,13 @@ from sfumato.sensing.pipeline import (
     resume_readings,
 )
 from sfumato.sensing.pipeline.requests import ReadingsRequest
-from sfumato.sensing.reading_tables import TableForm, read_snapshots, snapshots_of
+from sfumato.sensing.reading_tables import read_snapshots, snapshots_of
 from sfumato.sensing.release import Readings, read_readings
 from sfumato.sensing.release.windows import window_of
+from sfumato.sensing.render import release_remark, site_remarks
 from sfumato.sensing.rounding import EPOCH, round_of
-from sfumato.sensing.tables import local_metres, placed_sensors, read_sensors
+from sfumato.sensing.table_form import TableForm
+from sfumato.sensing.tables import local_metres, placed_sensors, read_offsets, read_sensors
 
 pytestmark = pytest.mark.unit
 
@@ -53,7 +55,7 @@ def book() -> Ledger:
 def test_columns_have_any_names() -> None:
     Path("t.csv").write_text("mote,celsius,at\n0,1,a\n1,2,a\n")
     called = Columns(sensor="mote", value="celsius", time="at")
-    assert read_snapshots("t.csv", HALL, columns=called) == [("a", {"0": 1.0, "1": 2.0})]
+    assert read_snapshots("t.csv", HALL, form=TableForm(called)) == [("a", {"0": 1.0, "1": 2.0})]
     Path("s.csv").write_text("mote,east,north\na,1,2\nb,3,4\n")
     placed = read_sensors("s.csv", columns=Columns(sensor="mote", x="east", y="north"))
     assert placed.positions.tolist() == [[1, 2], [3, 4]]
@@ -91,15 +93,71 @@ def test_parquet_is_read_like_any_table_and_keeps_short_numbers() -> None:
         read_snapshots("no.parquet", HALL)
 
 
-@pytest.mark.parametrize("round_time", ["", "0", "5m"])
-def test_a_history_of_changes_is_refused_since_its_rows_tell_of_them(round_time: str) -> None:
-    Path("ha.csv").write_text(
-        "entity_id,state,last_changed\n"
-        "sensor.0,1.5,2026-11-16T08:59:00.000Z\n"
-        "sensor.1,2.5,2026-11-16T09:03:12.501Z\n"
+@pytest.mark.parametrize("some", [True, False])
+def test_a_misspelt_column_is_no_gap(some: bool) -> None:
+    ledger = book()
+    Path("w.csv").write_text("time,0,1,2,3rd,rain,7.5\na,1,2,3,4,9,1\n")
+    with pytest.raises(InvalidInput) as refused:
+        release_readings("w.csv", HALL, ledger=ledger, loss=ZCDP(1), some=some)
+    said = str(refused.value)
+    assert "no column for 1 of 4 sensors, '3' first, and 3 of no sensor: '3rd', 'rain'. Is" in said
+    assert "7.5" not in said  # it may be a reading, in a table without a header
+    frame = pd.read_csv("w.csv")
+    with pytest.raises(InvalidInput, match="'3rd', 'rain'"):
+        release_readings(frame, HALL, ledger=ledger, loss=ZCDP(1), some=some)
+    assert not ledger.statement().entries
+
+
+def test_a_release_says_how_many_readings_are_missing() -> None:
+    Path("w.csv").write_text("time,0,1,2\na,1,2,3\nb,5,,7\n")
+    made = release_readings("w.csv", HALL, ledger=book(), loss=ZCDP(1), some=True)
+    assert made.missing == {"1": 1, "3": 2}
+    assert release_remark(made).endswith(
+        "; 3 of 8 readings of the site's sensors are missing, 2 of them of sensor '3'"
     )
-    with pytest.raises(InvalidParameter, match="a row is there because a reading changed"):
-        read_snapshots("ha.csv", HALL, round_time=round_time)
+    whole = release_readings(dict.fromkeys(NAMES, 1.0), HALL, ledger="hall.ledger", loss=ZCDP(1))
+    assert whole.missing == {}
+    assert "missing" not in release_remark(whole)
+
+
+def test_a_column_of_times_with_another_name_is_asked_for() -> None:
+    Path("t.csv").write_text("sensor,value,at\n0,1,a\n0,2,b\n")
+    with pytest.raises(
+        InvalidInput, match="again at its time: there is no column 'time'; `time` says"
+    ):
+        read_snapshots("t.csv", HALL)
+    Path("w.csv").write_text("at,0,1,2,3\na,1,2,3,4\nb,1,2,3,4\n")
+    with pytest.raises(InvalidInput, match="there is no column 'time'; `time` says which it is"):
+        read_snapshots("w.csv", HALL)
+    Path("two.csv").write_text("sensor,value,time\n0,1,a\n0,2,a\n")
+    with pytest.raises(InvalidInput, match="'0' again at its time; nothing was charged"):
+        read_snapshots("two.csv", HALL)
+
+
+def test_two_offsets_of_a_sensor_are_refused() -> None:
+    Path("o.csv").write_text("sensor,offset\n0,1\n1,2\n0,3\n")
+    with pytest.raises(InvalidInput, match="two offsets of sensor '0'; nothing was built"):
+        read_offsets("o.csv")
+    Path("o.csv").write_text("sensor,offset\n0,1\n1,2\n")
+    assert read_offsets("o.csv") == {"0": "1", "1": "2"}
+
+
+def test_a_site_that_does_not_say_its_step_is_asked() -> None:
+    given: dict[str, Any] = {"operator": LINE, "radius": "1/10"}
+    rest: list[dict[str, Any]] = [
+        {"unit": "mass", "per_source": 1},
+        {"unit": "mass", "per_source": 1, "step": 0},
+        {"unit": "mass", "per_source": 1, "step": "0.1"},
+        {},  # nothing can be released from it yet
+    ]
+    asked = [
+        any(
+            "no `step` was said" in line
+            for line in site_remarks(describe_site("hall", **given, **more))
+        )
+        for more in rest
+    ]
+    assert asked == [True, False, False, False]
 
 
 def test_latitudes_become_metres_from_a_stated_origin() -> None:
@@ -179,21 +237,48 @@ def test_a_device_that_reads_alone_is_no_wrong_clock() -> None:
     assert scattered([("a", {"0": 1.0}), ("b", {"1": 1.0}), ("c", {"2": 1.0})], NAMES) is None
 
 
+@pytest.mark.parametrize(
+    ("apart", "jitter", "rounds", "told"),
+    [
+        (60, 1.7, 6, ("30s", 6)),
+        (60, 14.0, 40, ("1m", 41)),  # the last is of the next minute
+        (60, 10.1, 6, ("1m", 7)),  # of 7 rounds the first and the last have gaps
+        (300, 40.0, 12, ("5m", 12)),
+        (5, 1.0, 30, ("10s", 16)),
+    ],
+)
+def test_the_finest_rounds_that_are_nearly_full_are_advised(
+    apart: int, jitter: float, rounds: int, told: tuple[str, int]
+) -> None:
+    """Coarser ones are as full, of several readings of a sensor of which one is kept."""
+    read = [
+        ((START + timedelta(seconds=apart * number + jitter * place)).isoformat(), {name: 1.0})
+        for number in range(rounds)
+        for place, name in enumerate(NAMES)
+    ]
+    odd = scattered(read, NAMES)
+    assert odd is not None
+    assert (odd.step, odd.rounds) == told
+    # Windows are some whole rounds long: no advice that is refused next.
+    odd = scattered(read, NAMES, window=timedelta(minutes=1))
+    assert odd is None or odd.step in ("1s", "10s", "30s", "1m")
+
+
 def test_the_reading_nearest_to_a_round_is_its_reading() -> None:
     Path("r.csv").write_text(
         "time,sensor,value\n2026-11-16T09:00:10Z,0,1\n2026-11-16T08:59:58Z,0,2\n"
         "2026-11-16T09:00:01Z,0,\n2026-11-16T09:00:29Z,1,3\n2026-11-16T09:00:31Z,1,4\n"
     )
-    assert read_snapshots("r.csv", HALL, round_time="1m") == [
+    assert read_snapshots("r.csv", HALL, form=TableForm(round_time="1m")) == [
         ("2026-11-16T09:00Z", {"0": 2.0, "1": 3.0}),
         ("2026-11-16T09:01Z", {"1": 4.0}),
     ]
     Path("n.csv").write_text("time,sensor,value\n12,0,1\n")
     with pytest.raises(InvalidInput, match="with `round_time` every time is written like"):
-        read_snapshots("n.csv", HALL, round_time="1m")
+        read_snapshots("n.csv", HALL, form=TableForm(round_time="1m"))
     for wrong in ("1", "1w", "-1m", "0.5m"):
         with pytest.raises(InvalidParameter, match="is a number of s, m, h or d"):
-            read_snapshots("r.csv", HALL, round_time=wrong)
+            read_snapshots("r.csv", HALL, form=TableForm(round_time=wrong))
 
 
 @given(
@@ -357,6 +442,17 @@ def test_a_running_baseline_is_in_the_table_or_a_file_and_holds_until_the_next()
         InvalidParameter, match="'out', which these readings lack; nothing was charged"
     ):
         release_readings("r.csv", site, ledger=ledger, loss=ZCDP("1e18"))
+    # Before its first reading that one is taken; a time that is no date has no last before.
+    Path("o.csv").write_text("time,value\n2026-11-16T09:01Z,19\nnoon,20\n")
+    early = [
+        (time, dict.fromkeys(NAMES, 21.0)) for time in ("2026-11-16T09:00Z", "noon", "evening")
+    ]
+    made = release_readings(early[:2], site, ledger=ledger, loss=ZCDP("1e18"), reference="o.csv")
+    assert [one.numbers().mean() for one in made.readings.snapshots] == pytest.approx([2, 1])
+    before = len(ledger.statement().entries)
+    with pytest.raises(InvalidInput, match="no reading at time 3 of the table, nor one"):
+        release_readings(early, site, ledger=ledger, loss=ZCDP("1e18"), reference="o.csv")
+    assert len(ledger.statement().entries) == before
     other = open_ledger(HALL, "other.ledger", ZCDP(100)).ledger
     with pytest.raises(InvalidParameter, match="of a site with a running baseline"):
         release_readings("r.csv", HALL, ledger=other, loss=ZCDP(1), reference="o.csv")
@@ -364,7 +460,7 @@ def test_a_running_baseline_is_in_the_table_or_a_file_and_holds_until_the_next()
 
 def test_a_form_comes_back_from_a_request_and_says_nothing_by_itself() -> None:
     assert TableForm().to_json() == {}
-    form = TableForm(Columns(sensor="mote"), "1m", "o.csv")
+    form = TableForm(Columns(sensor="mote"), "1m", "o.csv", True, "2026-11-16", "2026-11-17")
     assert TableForm.from_json(json.loads(json.dumps(form.to_json()))) == form
 
 

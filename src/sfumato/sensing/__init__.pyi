@@ -21,7 +21,6 @@ from .pipeline.resume import resume_readings
 from .pipeline.site import describe_site, open_ledger, simulate_site
 from .pipeline.track import track_sources
 from .pipeline.whisper import find_whisper
-from .reading_tables import Columns
 from .recovery.certificate import Recovery
 from .recovery.distance import emd_of
 from .recovery.estimators.bayes_median import bayes_median
@@ -34,6 +33,7 @@ from .recovery.verify import check
 from .release.noise_plan import NoisePlan
 from .release.readings import Readings, plan, read_readings, release_snapshot
 from .results.recovery import RecoveryResult, read_recovery
+from .table_form import Columns
 
 __all__ = [
     "Columns",

@@ -15,6 +15,17 @@ GAPS = frozenset(("", "unavailable", "unknown", "none", "null", "n/a", "na"))
 """What tables write where a sensor did not read; "nan" is not among them: it is a number that went wrong."""
 
 
+def states_of(column: Any, name: str, where: str) -> list[Any]:
+    """Numbers among states: of texts, or of the type that an array has, so that short ones are seen."""
+    if not isinstance(column, list) and np.asarray(column).dtype.kind not in "biuf":
+        column = [None if _is_missing(value) else value for value in _listed(column)]
+        if not all(value is None or isinstance(value, str) for value in column):
+            raise InvalidInput(
+                f"the states of {where} must be texts, or numbers of one type; {UNDONE}"
+            )
+    return numbers_in(column, name, where)
+
+
 def _is_missing(value: Any) -> bool:
     # That of pandas is equal to nothing, nor different from it.
     return value is None or type(value).__name__ == "NAType" or value != value

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_rows
-from sfumato.sensing.column_values import numbers_in, texts_of
-from sfumato.sensing.rounding import UNDONE, parse_round, round_of
+from sfumato.sensing.column_values import numbers_in, states_of, texts_of
+from sfumato.sensing.history import held_states, public_rounds
+from sfumato.sensing.rounding import (
+    EPOCH,
+    UNDONE,
+    Schedule,
+    date_of,
+    parse_round,
+    round_of,
+    written,
+)
+from sfumato.sensing.table_form import Columns, TableForm
 
 if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
@@ -37,69 +47,6 @@ class Frame(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """What the columns of a table are called.
-
-    Attributes:
-        sensor: Who read; a table without it has a column for each sensor.
-        value: What was read.
-        time: When; a table may have none.
-        x: Where along a line, or east.
-        y: Where north.
-    """
-
-    sensor: str = "sensor"
-    value: str = "value"
-    time: str = "time"
-    x: str = "x"
-    y: str = "y"
-
-    def __post_init__(self) -> None:
-        for part in fields(self):
-            if not getattr(self, part.name):
-                raise InvalidParameter(f"a column needs a name, `{part.name}` has none; {UNDONE}")
-
-
-@dataclass(frozen=True, slots=True)
-class TableForm:
-    """How a table of readings is to be read.
-
-    Attributes:
-        columns: What its columns are called.
-        round_time: How far apart rounds are, 30s, 1m, 1h: readings belong to the nearest one, of their own
-            window if windows pay; "0" says that every time is a round of its own, "" that nobody said.
-        reference: A table of time and value of the public baseline that the site takes off, where it is not
-            in the table of readings itself.
-    """
-
-    columns: Columns = field(default_factory=Columns)
-    round_time: str = ""
-    reference: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What is not as usual."""
-        called = {
-            part.name: getattr(self.columns, part.name)
-            for part in fields(self.columns)
-            if getattr(self.columns, part.name) != part.default
-        }
-        return {
-            **({"columns": called} if called else {}),
-            **({"round_time": self.round_time} if self.round_time else {}),
-            **({"reference": self.reference} if self.reference is not None else {}),
-        }
-
-    @staticmethod
-    def from_json(data: Any) -> TableForm:
-        """The form that a JSON object states."""
-        return TableForm(
-            Columns(**data.get("columns", {})),
-            str(data.get("round_time", "")),
-            data.get("reference"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Reading:
     row: int
     time: str
@@ -111,53 +58,42 @@ def read_snapshots(
     path: str | Path,
     site: Site,
     *,
-    columns: Columns | None = None,
-    round_time: str = "",
-    window: timedelta | None = None,
+    form: TableForm | None = None,
+    schedule: Schedule | None = None,
 ) -> Snapshots:
     """Exact readings of a file by sensor, one set for each time in the order in which times come.
 
-    A round stays in the `window` of time, if there are any, that its readings lie in.
+    A round stays in the window of time, if the schedule has any, that its readings lie in.
     """
     if Path(path).suffix == ".parquet":
         # As columns: item by item, floats of a short type come as doubles, and nobody sees their rounding.
-        return snapshots_of(
-            _parquet(path),
-            site,
-            columns=columns,
-            round_time=round_time,
-            window=window,
-            where=str(path),
-        )
+        return snapshots_of(_parquet(path), site, form=form, schedule=schedule, where=str(path))
     rows = read_rows(path)
     header = dict.fromkeys(name for row in rows for name in row if name)
     held = {name: [row.get(name) for row in rows] for name in header}
-    return _snapshots(held, len(rows), site, columns or Columns(), round_time, window, str(path))
+    return _snapshots(held, len(rows), site, form, schedule, str(path))
 
 
 def snapshots_of(
     frame: Frame,
     site: Site,
     *,
-    columns: Columns | None = None,
-    round_time: str = "",
-    window: timedelta | None = None,
+    form: TableForm | None = None,
+    schedule: Schedule | None = None,
     where: str = "the table",
 ) -> Snapshots:
     """The same from a table in memory, of pandas, polars or pyarrow; numbers keep their type."""
     names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
-    called = columns or Columns()
-    used = {called.sensor, called.value, called.time, *HOME_ASSISTANT, *site.sensors.names}
-    used |= {site.level.running} if site.level is not None else set()
-    held = {name: frame[name] for name in names if name in used}
+    called = (form or TableForm()).columns
+    held = {name: frame[name] for name in names}
     long = {called.sensor, called.value} <= set(held)
-    if not (long or _is_wide(held, called, site) or _is_history(held, called)):
+    if not (long or _is_wide(held, called, site) or _is_export(held, called)):
         raise InvalidInput(
             f"a table of readings has columns {called.sensor} and {called.value}, perhaps {called.time}, "
             f"got others; {UNDONE}"
         )
     size = len(next(iter(held.values()))) if held else 0
-    return _snapshots(held, size, site, called, round_time, window, where)
+    return _snapshots(held, size, site, form, schedule, where)
 
 
 def _parquet(path: str | Path) -> Frame:
@@ -171,7 +107,7 @@ def _parquet(path: str | Path) -> Frame:
     return found
 
 
-def _is_history(held: dict[str, Any], called: Columns) -> bool:
+def _is_export(held: dict[str, Any], called: Columns) -> bool:
     return called.sensor not in held and set(HOME_ASSISTANT) <= set(held)
 
 
@@ -183,22 +119,92 @@ def _snapshots(
     held: dict[str, Any],
     size: int,
     site: Site,
-    called: Columns,
-    round_time: str,
-    window: timedelta | None,
+    form: TableForm | None,
+    schedule: Schedule | None,
     where: str,
 ) -> Snapshots:
-    if _is_history(held, called):
-        # States held at a schedule would still begin and end with a change, and the rounds would tell of it.
+    told, times = form or TableForm(), schedule or Schedule()
+    step = parse_round(told.round_time, times.window) if told.round_time else None
+    if told.history or _is_export(held, told.columns):
+        return _history(held, site, told, times, step, where)
+    if told.since or told.until:
         raise InvalidParameter(
-            f"{where} is a history of changes: a row is there because a reading changed, and would tell of "
-            "it; write the states down at fixed times, a column for each sensor, and release that; "
-            f"{UNDONE}"
+            "`since` and `until` are of windows, or of a history of changes, which this table is not unless "
+            f"`history` says so; {UNDONE}"
         )
-    step = parse_round(round_time, window) if round_time else None
+    called = told.columns
     wide = _is_wide(held, called, site)
     read = _wide(held, size, site, called, where) if wide else _long(held, site, called, where)
-    return _by_time(read, where) if step is None else _rounded(read, step, window, where)
+    if step is not None:
+        return _rounded(read, step, times.window, where)
+    return _by_time(read, called, where, dated=called.time in held)
+
+
+def _history(
+    held: dict[str, Any],
+    site: Site,
+    form: TableForm,
+    schedule: Schedule,
+    step: timedelta | None,
+    where: str,
+) -> Snapshots:
+    """The states of a history at public rounds."""
+    since, until = form.since or schedule.since, form.until or schedule.until
+    if step is None or not since or not until:
+        raise InvalidParameter(
+            f"{where} is a history of changes: a row is there because a reading changed, and its times would "
+            "tell when; say `round_time`, `since` and `until`, which are public, and the states at the rounds "
+            f"between are released; {UNDONE}"
+        )
+    if not site.step:
+        raise InvalidParameter(
+            f"between two changes a sensor is off by what it does not report, and site {site.name!r} says that "
+            "its sensors are exact: it must say `step`, at least twice the smallest change they report; "
+            f"{UNDONE}"
+        )
+    rounds = public_rounds(since, until, step)
+    exported = _is_export(held, form.columns)
+    read = _exported(held, site, where) if exported else _long(held, site, form.columns, where)
+    states = held_states(
+        ((_moment(one, where), one.name, one.value) for one in read),
+        rounds,
+        since=date_of(since) or EPOCH,
+    )
+    return [(written(moment), at) for moment, at in states]
+
+
+def _exported(held: dict[str, Any], site: Site, where: str) -> list[_Reading]:
+    """States of Home Assistant: of entities called like sensors, with or without what is before the dot.
+
+    Other entities are left alone.
+    """
+    entity_id, state, changed = HOME_ASSISTANT
+    entities = texts_of(held[entity_id], entity_id, where)
+    known = set(_known(site))
+    names = [one if one in known else one.partition(".")[2] for one in entities]
+    rows = [row for row, name in enumerate(names) if name in known]
+    meant: dict[str, str] = {}
+    for row in rows:
+        if meant.setdefault(names[row], entities[row]) != entities[row]:
+            raise InvalidInput(
+                f"{where} has two entities that are called like sensor {names[row]!r}; {UNDONE}"
+            )
+    if not rows:
+        raise InvalidInput(f"{where} has no entity that is a sensor of {site.name!r}; {UNDONE}")
+    times = texts_of(held[changed], changed, where)
+    # Other entities have states like "on": only those of sensors are numbers.
+    values = states_of(_rows_of(held[state], rows), state, where)
+    return [
+        _Reading(row + 1, times[row], names[row], value)
+        for row, value in zip(rows, values, strict=True)
+    ]
+
+
+def _rows_of(column: Any, rows: list[int]) -> Any:
+    if isinstance(column, list):
+        return [column[row] for row in rows]
+    taken = column.iloc if hasattr(column, "iloc") else column
+    return column.take(rows) if hasattr(column, "to_pylist") else taken[rows]
 
 
 def _long(held: dict[str, Any], site: Site, called: Columns, where: str) -> list[_Reading]:
@@ -228,7 +234,8 @@ def _long(held: dict[str, Any], site: Site, called: Columns, where: str) -> list
 def _wide(
     held: dict[str, Any], size: int, site: Site, called: Columns, where: str
 ) -> list[_Reading]:
-    """A column for each sensor; other columns are left alone."""
+    """A column for each sensor; other columns are left alone, if every sensor has its own."""
+    check_columns(held, site, (called.time,), where)
     times = texts_of(held[called.time], called.time, where) if called.time in held else [""] * size
     found = []
     for name in _known(site):
@@ -248,14 +255,42 @@ def _known(site: Site) -> tuple[str, ...]:
     return (*site.sensors.names, *([running] if running else []))
 
 
-def _by_time(read: Iterable[_Reading], where: str) -> Snapshots:
+def check_columns(
+    header: Iterable[str], site: Site, beside: Sequence[str], where: str, *, undone: str = UNDONE
+) -> None:
+    """Refuse a wide table that lacks sensors and has columns of nobody: a misspelt sensor would be a gap."""
+    held = dict.fromkeys(header)
+    lacking = [name for name in site.sensors.names if name not in held]
+    other = [name for name in held if name not in (*_known(site), *beside)]
+    if not lacking or not other:
+        return
+    # What looks like a number or a date is not quoted: a table without a header has readings there.
+    named = [name for name in other if not _is_value(name)]
+    quoted = ", ".join(map(repr, named[:5])) + (", ..." if len(named) > 5 else "")
+    raise InvalidInput(
+        f"{where} has no column for {len(lacking)} of {len(site.sensors)} sensors, {lacking[0]!r} first, and "
+        f"{len(other)} of no sensor{': ' + quoted if named else ''}. Is a name misspelt? Rename these columns, "
+        f"or leave them out; {undone}"
+    )
+
+
+def _is_value(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return date_of(text) is not None
+    return True
+
+
+def _by_time(read: Iterable[_Reading], called: Columns, where: str, *, dated: bool) -> Snapshots:
     """Readings of one time together, of each sensor one; a gap is a reading that is not there."""
     found: dict[str, dict[str, Any]] = {}
     for one in read:
         at = found.setdefault(one.time, {})
         if one.name in at:
+            why = "" if dated else f": there is no column {called.time!r}; `time` says which it is"
             raise InvalidInput(
-                f"row {one.row} of {where} reads sensor {one.name!r} again at its time; {UNDONE}"
+                f"row {one.row} of {where} reads sensor {one.name!r} again at its time{why}; {UNDONE}"
             )
         at[one.name] = one.value
     return _without_gaps(found.items())
@@ -276,7 +311,7 @@ def _rounded(
         if closer:
             at[one.name] = off, one.value
     found = (
-        (_written(moment), {name: value for name, (_, value) in at.items()})
+        (written(moment), {name: value for name, (_, value) in at.items()})
         for moment, at in sorted(nearest.items())
     )
     return _without_gaps(found)
@@ -289,15 +324,10 @@ def _without_gaps(found: Iterable[tuple[str, dict[str, Any]]]) -> Snapshots:
 
 
 def _moment(one: _Reading, where: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(one.time)
-        return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
-    except (ValueError, OverflowError):
+    found = date_of(one.time)
+    if found is None:
         raise InvalidInput(
             f"with `round_time` every time is written like 2026-11-16T09:30Z, row {one.row} of {where} is "
             f"not; {UNDONE}"
-        ) from None
-
-
-def _written(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M}{f':{moment:%S}' if moment.second else ''}Z"
+        )
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -10,6 +11,32 @@ from sfumato.errors import InvalidInput, InvalidParameter
 UNDONE = "nothing was charged"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What windows of time that pay say of rounds: how long they are, and when they begin and end.
+
+    Without any, `window` is None; times that nobody said are "".
+    """
+
+    window: timedelta | None = None
+    since: str = ""
+    until: str = ""
+
+
+def date_of(text: str) -> datetime | None:
+    """A moment in UTC, which is also what a date without a zone means; None for a text that is no date."""
+    try:
+        found = datetime.fromisoformat(text)
+        return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def written(moment: datetime) -> str:
+    """A moment as releases have it: to the minute, or the second where it is none."""
+    return f"{moment:%Y-%m-%dT%H:%M}{f':{moment:%S}' if moment.second else ''}Z"
 
 
 def parse_round(text: str, window: timedelta | None = None) -> timedelta | None:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InvalidInput
 from sfumato.files import column_of, has_column, numbers_of, read_edge_list, read_rows
 from sfumato.sensing.model.sensors import Sensors
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.table_form import Columns
 
 if TYPE_CHECKING:
     from sfumato._types import FloatArray
@@ -102,8 +102,13 @@ def read_offsets(path: str | Path) -> dict[str, str]:
     """How much more single sensors read where nobody is: sensor and offset."""
     rows = read_rows(path)
     numbers_of(rows, "offset", path)
+    found: dict[str, str] = {}
     names = map(str, column_of(rows, "sensor", path))
-    return dict(zip(names, map(str, column_of(rows, "offset", path)), strict=True))
+    for name, offset in zip(names, map(str, column_of(rows, "offset", path)), strict=True):
+        if name in found:
+            raise InvalidInput(f"{path} has two offsets of sensor {name!r}; nothing was built")
+        found[name] = offset
+    return found
 
 
 def read_graph(

@@ -25,7 +25,7 @@ def calibrate(
         Path,
         typer.Argument(
             help="Readings with a volunteer's place beside each: sensor, value, x (and y), perhaps time, mass; "
-            "blank places, or none at all, for an empty room.",
+            "or a column for each sensor; blank places, or none at all, for an empty room.",
             show_default=False,
         ),
     ],

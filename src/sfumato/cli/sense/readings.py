@@ -27,7 +27,7 @@ from sfumato.cli.sense.options import (
     ValueColumn,
     reading_loss,
 )
-from sfumato.errors import InvalidParameter, Mistakes
+from sfumato.errors import Mistakes
 from sfumato.files import check_outputs
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def release(
         Path,
         typer.Argument(
             help="Exact readings: a table with sensor, value, perhaps time, or a column for each sensor; .csv, "
-            ".json, .parquet.",
+            ".json, .parquet; or Home Assistant's history.",
             show_default=False,
         ),
     ],
@@ -77,12 +77,15 @@ def release(
         str,
         typer.Option(
             help="When windows begin, e.g. 2026-11-16: a reading dated before opens none. Else with the first "
-            "in the folder, or now.",
+            "in the folder, or now. And when rounds of a history begin.",
             show_default=False,
         ),
     ] = "",
     until: Annotated[
-        str, typer.Option(help="When windows end; else now.", show_default=False)
+        str,
+        typer.Option(
+            help="When windows end; else now. And rounds of a history.", show_default=False
+        ),
     ] = "",
     budget_epsilon: Annotated[
         str, typer.Option(help="Budget of each window.", show_default=False)
@@ -107,6 +110,14 @@ def release(
         bool, typer.Option("--some", help="Only some sensors are in the table: this device's own.")
     ] = False,
     round_time: RoundTime = "",
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="A row is there because a reading changed: release what was read last at every --round-time "
+            "from --since to --until. Home Assistant's exports are known.",
+        ),
+    ] = False,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -135,6 +146,8 @@ def release(
     and is paid for by the window it falls into; a window that renews does not protect a source that
     stays.
     """
+    from sfumato.sensing.pipeline import check_note
+
     quietly = quiet or json
     mistakes = Mistakes()
     asked: dict[str, Any] = {}
@@ -149,8 +162,7 @@ def release(
     with mistakes.noted():
         asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta, since, until)
     with mistakes.noted():
-        if not note.isprintable():
-            raise InvalidParameter("a note must be printable on one line; nothing was charged")
+        check_note(note)
     tell_with_files(mistakes, readings, site, ledger, device, reference)
 
     from sfumato.sensing import Columns
@@ -174,6 +186,9 @@ def release(
             columns=Columns(sensor=sensor, value=value, time=time),
             round_time=round_time,
             reference=reference,
+            history=history,
+            since="" if windows is not None else since,
+            until="" if windows is not None else until,
             out=out,
             watch=watch,
             **asked,

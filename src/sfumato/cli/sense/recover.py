@@ -234,7 +234,12 @@ def _radius(text: str) -> float | Literal["papers"] | None:
 
 @sentences
 def check(
-    file: Annotated[Path, typer.Argument(help="A recovery (.json).", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A recovery (.json), of one time or of each (--each).", show_default=False
+        ),
+    ],
     ledger: Annotated[
         list[Path] | None,
         typer.Option(help="Also check that --readings were paid for, in these ledgers."),

@@ -102,9 +102,11 @@ def site(
     step: Annotated[
         str,
         typer.Option(
-            help="The sensors' own resolution in their unit, e.g. 0.0625; it costs noise."
+            help="The sensors' own resolution in their unit, e.g. 0.0625; it costs noise. 0: they do not "
+            "round.",
+            show_default=False,
         ),
-    ] = "0",
+    ] = "",
     unit: Annotated[
         str,
         typer.Option(
@@ -177,7 +179,7 @@ def site(
         rate=rate,
         radius=radius or None,
         swapped=swapped or None,
-        step=step,
+        step=step or None,
         unit=unit,
         per_source=per_source or None,
         beside=beside or None,

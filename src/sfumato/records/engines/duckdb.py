@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from sfumato.errors import InvalidInput
 from sfumato.files import scratch_folder
-from sfumato.records.engines.protocol import Files, table_name
+from sfumato.records.engines.protocol import Files
 from sfumato.records.quiet import quietly
 
 # DuckDB keeps its tables and hashes within this and spills the rest to disk; the process stays
 # below 4 GB.
 MEMORY = "2500MB"
+# What rows are called there; every database of ours has one table.
+ROWS = "rows"
 # Connections that were made here.
 _OURS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
@@ -97,22 +99,22 @@ class DuckDBEngine:
             paths = [_plain(path) for path in files.paths]
             # The same columns on every engine: none from the names of folders.
             return quietly(
-                lambda: database.read_parquet(paths, hive_partitioning=False), files.unreadable
+                lambda: database.read_parquet(paths, table_name=ROWS, hive_partitioning=False),
+                files.unreadable,
             )
-        name = table_name()
 
         def register() -> Any:
-            database.con.register(name, files.text)
-            return database.table(name)
+            database.con.register(ROWS, files.text)
+            return database.table(ROWS)
 
         return quietly(register, files.unreadable)
 
     def hold_table(self, rows: pa.Table, *, connection: str | None) -> Any:
         """A view of the rows where they are."""
         del connection
-        name, database = table_name(), duckdb_engine()
-        database.con.register(name, rows)
-        return database.table(name)
+        database = duckdb_engine()
+        database.con.register(ROWS, rows)
+        return database.table(ROWS)
 
 
 def _plain(path: str) -> str:

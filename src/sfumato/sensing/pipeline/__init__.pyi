@@ -13,7 +13,7 @@ from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
 from .recover_each import recover_rounds
-from .release import price_release, release_readings
+from .release import check_note, price_release, release_readings
 from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site
 from .track import track_sources
@@ -26,6 +26,7 @@ __all__ = [
     "WhisperCost",
     "Windows",
     "calibrate_site",
+    "check_note",
     "check_recovery",
     "describe_site",
     "find_whisper",

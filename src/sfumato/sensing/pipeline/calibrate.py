@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import column_of, has_column, numbers_of, read_rows
+from sfumato.files import Rows, column_of, has_column, numbers_of, read_rows
 from sfumato.privacy.accounting import double_above, exact
 from sfumato.sensing.column_values import GAPS
 from sfumato.sensing.diagnostics.calibration import CalibrationFit, fit_calibration
@@ -18,8 +18,9 @@ from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.site import site_of
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.reading_tables import check_columns
 from sfumato.sensing.results.calibration import CalibrationResult
+from sfumato.sensing.table_form import Columns
 
 UNDONE = "nothing was fitted"
 
@@ -36,9 +37,9 @@ def calibrate_site(
     """Fit the gain, the diffusion time and the levels of a site, from readings whose sources are known.
 
     The table is one of readings with the place of a volunteer beside each: sensor, value, x (and y), perhaps
-    time and mass. Where the place is blank nobody was there; a table without places is of an empty room, and
-    gives levels only. No ledger pays for it: its rows are public because the volunteer agrees to that. Nobody
-    else may be in them.
+    time and mass; or a column for each sensor, with place, time and mass beside them. Where the place is blank
+    nobody was there; a table without places is of an empty room, and gives levels only. No ledger pays for
+    it: its rows are public because the volunteer agrees to that. Nobody else may be in them.
 
     Noise is planned for the upper end of the gain's interval, so that a source like the volunteer is not
     protected less than is said because of the luck of a fit; masses come out lower by as much.
@@ -128,8 +129,14 @@ def _labelled(
     path: str | Path, site: Site, called: Columns
 ) -> tuple[list[str], FloatArray, FloatArray, FloatArray, int]:
     """Readings that are there: sensors, values less the public baseline, places, masses; and how many times."""
-    rows = read_rows(path)
+    table = read_rows(path)
     running = "" if site.level is None else site.level.running
+    if running and not has_column(table, called.time):
+        raise InvalidInput(
+            f"there is no column {called.time!r} among the {len(table[0])} of {path}, and the baseline "
+            f"{running!r} is taken off at each time; `time` says which it is; {UNDONE}"
+        )
+    numbers, rows = _one_for_each(table, site, called, path)
     times = [str(row.get(called.time, "")) for row in rows]
     names = [str(name) for name in column_of(rows, called.sensor, path)]
     there = [
@@ -153,14 +160,15 @@ def _labelled(
             continue
         if names[number] not in known:
             raise InvalidInput(
-                f"row {number + 1} of {path} is of no sensor that site {site.name!r} has; {UNDONE}"
+                f"row {numbers[number]} of {path} is of no sensor that site {site.name!r} has; {UNDONE}"
             )
         if running and times[number] not in outside:
             raise InvalidInput(
-                f"row {number + 1} of {path} has no reading of the baseline {running!r} at its time; {UNDONE}"
+                f"row {numbers[number]} of {path} has no reading of the baseline {running!r} at its time; "
+                f"{UNDONE}"
             )
-        place = _place(rows[number], axes, path, number + 1)
-        mass = 0.0 if place is None else _mass(rows, number, path)
+        place = _place(rows[number], axes, path, numbers[number])
+        mass = 0.0 if place is None else _mass(rows[number], numbers[number], path)
         off = outside.get(times[number], 0.0)
         blank = [np.nan] * len(axes)
         found.append((names[number], values[number] - off, place or blank, mass))
@@ -168,6 +176,27 @@ def _labelled(
         raise InvalidInput(f"{path} has readings of the baseline {running!r} only; {UNDONE}")
     who, what, where, weights = zip(*found, strict=True)
     return list(who), np.array(what), np.array(where), np.array(weights), len(set(times))
+
+
+def _one_for_each(
+    table: Rows, site: Site, called: Columns, path: str | Path
+) -> tuple[list[int], Rows]:
+    """A row for each reading, and the row of the table that it is from: a wide one has several in each."""
+    running = "" if site.level is None else site.level.running
+    known = [*site.sensors.names, *([running] if running else [])]
+    if has_column(table, called.sensor) or not any(has_column(table, name) for name in known):
+        return list(range(1, len(table) + 1)), table
+    beside = (called.time, called.x, called.y, "mass")
+    header = dict.fromkeys(name for row in table for name in row if name)
+    check_columns(header, site, beside, str(path), undone=UNDONE)
+    numbers, rows = [], []
+    for number, row in enumerate(table, 1):
+        shared = {name: row[name] for name in beside if name in row}
+        for name in known:
+            if name in header:
+                numbers.append(number)
+                rows.append({**shared, called.sensor: name, called.value: row.get(name)})
+    return numbers, rows
 
 
 def _place(
@@ -179,10 +208,10 @@ def _place(
     return [numbers_of([row], axis, f"{path} (row {number})")[0] for axis in axes]
 
 
-def _mass(rows: list[dict[str, object]], number: int, path: str | Path) -> float:
-    if not has_column(rows, "mass"):
+def _mass(row: dict[str, object], number: int, path: str | Path) -> float:
+    if "mass" not in row:
         return 1.0
-    (mass,) = numbers_of([rows[number]], "mass", path)
+    (mass,) = numbers_of([row], "mass", f"{path} (row {number})")
     if mass < 0:
-        raise InvalidInput(f"a mass in row {number + 1} of {path} is below 0; {UNDONE}")
+        raise InvalidInput(f"a mass in row {number} of {path} is below 0; {UNDONE}")
     return mass

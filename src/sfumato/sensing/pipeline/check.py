@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerMismatch
+from sfumato.files import read_json
 from sfumato.privacy import Ledger
 from sfumato.sensing.pipeline.inputs import Released, all_readings
-from sfumato.sensing.recovery.merging import merge
+from sfumato.sensing.recovery.merging import MergedReadings, merge, merge_each
 from sfumato.sensing.recovery.verify import check
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.results.check import CheckResult
+from sfumato.sensing.results.recovered_rounds import FORMAT as ROUNDS
+from sfumato.sensing.results.recovered_rounds import RecoveredRounds, read_recovered_rounds
 from sfumato.sensing.results.recovery import RecoveryResult, read_recovery
 
 
 def check_recovery(
-    result: RecoveryResult | str | Path,
+    result: RecoveryResult | RecoveredRounds | str | Path,
     *,
     readings: Released | Sequence[Released] | None = None,
     ledgers: Sequence[Ledger | str | Path] = (),
@@ -26,12 +31,13 @@ def check_recovery(
     """Check a recovery again, independently of the solver: its proof, and who paid for its readings.
 
     Args:
-        result: The recovery, or its .json file.
+        result: The recovery, or its .json file; or rounds that were recovered each by itself, or theirs.
         readings: The noisy readings it was made from, of one or several devices; with `ledgers`.
         ledgers: The ledgers that paid for these readings.
 
     Returns:
-        What the proof shows. `holds` is False where any part fails, and `why` says which.
+        What the proof shows. `holds` is False where any part fails, and `why` says which. Of rounds it is
+        the first that fails, or where all hold the one with the largest gap, and how many there are.
 
     Raises:
         InvalidInput: If a file cannot be read.
@@ -47,9 +53,39 @@ def check_recovery(
     if bool(ledgers) != (readings is not None):
         raise InvalidParameter("`ledger` and `readings` go together; nothing was checked")
     name = str(result) if isinstance(result, str | Path) else "the recovery"
-    saved = read_recovery(result) if isinstance(result, str | Path) else result
+    saved = _saved(result) if isinstance(result, str | Path) else result
+    if isinstance(saved, RecoveryResult):
+        told = _proved(saved, name)
+        if not told.holds or readings is None:
+            return told
+        return _paid(told, [saved], name, readings, ledgers)
+    found = [one.recovery for one in saved.rounds if one.recovery is not None]
+    unsolved = len(saved.rounds) - len(found)
+    rest = f"; {unsolved} more have no recovery to check" if unsolved else ""
+    if not found:
+        raise InvalidInput(f"{name} has no round with a recovery; nothing was checked")
+    each = [
+        _proved(one, f"{name}, round {one.time or number}") for number, one in enumerate(found, 1)
+    ]
+    failed = next((one for one in each if not one.holds), None)
+    if failed is not None:
+        return failed
+    worst = max(each, key=lambda one: one.gap if math.isfinite(one.gap) else 0.0)
+    why = f"the proofs of {len(each)} rounds hold{rest}"
+    whole = replace(worst, why=why, message=f"{name}: {why}")
+    return whole if readings is None else _paid(whole, found, name, readings, ledgers)
+
+
+def _saved(path: str | Path) -> RecoveryResult | RecoveredRounds:
+    """What a file holds: one recovery, or several rounds."""
+    data = read_json(path, "a whole recovery")
+    rounds = isinstance(data, dict) and data.get("format") == ROUNDS
+    return read_recovered_rounds(path) if rounds else read_recovery(path)
+
+
+def _proved(saved: RecoveryResult, name: str) -> CheckResult:
     found = check(saved.certificate)
-    told = CheckResult(
+    return CheckResult(
         found.holds,
         saved.certificate.status,
         found.objective,
@@ -60,14 +96,11 @@ def check_recovery(
         found.why,
         message=f"{name}: {saved.certificate.status + ', ' if found.holds else ''}{found.why}",
     )
-    if not found.holds or readings is None:
-        return told
-    return _paid(told, saved, name, readings, ledgers)
 
 
 def _paid(
     told: CheckResult,
-    saved: RecoveryResult,
+    saved: Sequence[RecoveryResult],
     name: str,
     readings: Released | Sequence[Released],
     ledgers: Sequence[Ledger | str | Path],
@@ -79,7 +112,7 @@ def _paid(
     known, first = {book.header.id: (book, said) for book, said in read_once}, read_once[0]
     files = [readings] if isinstance(readings, str | Path | Readings | Snapshot) else list(readings)
     read = all_readings(files)
-    if not made_from(saved, read):
+    if not _made_from(saved, read):
         return told.failed(f"{name} was not made from these readings")
     for file, one in zip(files, read, strict=True):
         for snapshot in one.snapshots:
@@ -94,14 +127,25 @@ def _paid(
     return told.paid_in([str(book.path) for book in books])
 
 
-def made_from(saved: RecoveryResult, read: list[Readings]) -> bool:
-    """Whether these readings, merged as the recovery says, are those in it."""
+def _made_from(saved: Sequence[RecoveryResult], read: list[Readings]) -> bool:
+    """Whether these readings, merged as the recoveries say, are those in them."""
     try:
-        again = merge(read, time=saved.time, average=saved.averaged)
-    except (InvalidInput, InvalidParameter):  # no such time, or another number of them
+        if len(saved) == 1:
+            again = [merge(read, time=saved[0].time, average=saved[0].averaged)]
+        else:
+            by_time = {one.time: one for one in merge_each(read)}
+            again = [by_time[one.time] for one in saved]
+    except (InvalidInput, InvalidParameter, KeyError):  # no such time, or another number of them
         return False
-    same_site = again.site.to_json() == saved.site.to_json()
-    if not same_site or again.names != saved.names:
+    site = again[0].site.to_json()
+    first = saved[0].site
+    if any(one.site is not first and one.site != first for one in saved) or site != first.to_json():
+        return False
+    return all(_same(one, other) for one, other in zip(again, saved, strict=True))
+
+
+def _same(again: MergedReadings, saved: RecoveryResult) -> bool:
+    if again.names != saved.names:
         return False
     if not saved.averaged:
         return np.array_equal(again.values, saved.certificate.readings)

@@ -19,7 +19,7 @@ from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.protocol import column_chunks
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.reading_tables import Columns
+from sfumato.sensing.table_form import Columns
 from sfumato.sensing.tables import (
     local_metres,
     placed_sensors,

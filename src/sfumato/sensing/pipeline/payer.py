@@ -18,7 +18,7 @@ from sfumato.sensing.release.windows import (
     window_of,
     window_start,
 )
-from sfumato.sensing.rounding import parse_round
+from sfumato.sensing.rounding import Schedule, date_of, parse_round
 
 AHEAD = timedelta(minutes=5)
 """By how much a clock may be ahead."""
@@ -45,9 +45,11 @@ class Windows:
     until: str = ""
 
 
-def length_of(windows: Windows | None) -> timedelta | None:
-    """How long windows are; None where one ledger pays for all times."""
-    return None if windows is None else parse_window(windows.length)
+def schedule_of(windows: Windows | None) -> Schedule:
+    """What windows say of the rounds in them; nothing where one ledger pays for all times."""
+    if windows is None:
+        return Schedule()
+    return Schedule(parse_window(windows.length), windows.since, windows.until)
 
 
 def opened(ledger: Ledger | str | Path) -> Ledger:
@@ -146,13 +148,12 @@ def _now() -> datetime:
 
 
 def _said(text: str, name: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
+    found = date_of(text)
+    if found is None:
         raise InvalidParameter(
             f"`{name}` is a date like 2026-11-16 or 2026-11-16T09:30Z, got {text!r}; nothing was charged"
-        ) from None
-    return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+        )
+    return found
 
 
 def _pays_for(book: Ledger, site: Site, window: str) -> None:
@@ -174,14 +175,11 @@ def _moment(time: str, *, ahead: timedelta = timedelta.max) -> datetime:
     """When a reading was taken: as its table says, in UTC unless it names a zone; or now."""
     if not time:
         return _now()
-    # A time is not quoted: where columns are mixed up it is a reading.
-    try:
-        found = datetime.fromisoformat(time)
-        moment = (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
-    except (ValueError, OverflowError):
+    moment = date_of(time)
+    if moment is None:  # not quoted: where columns are mixed up it is a reading
         raise InvalidInput(
             "with `windows` every time is written like 2026-11-16T09:30Z, got another; nothing was charged"
-        ) from None
+        )
     _not_to_come(moment, ahead)
     return moment
 

@@ -11,17 +11,11 @@ from sfumato.files import check_outputs, write_outputs
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.pipeline.payer import Windows, check_moments, length_of, opened, payer_of
+from sfumato.sensing.pipeline.payer import Windows, check_moments, opened, payer_of, schedule_of
 from sfumato.sensing.pipeline.requests import ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.site import site_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
-from sfumato.sensing.reading_tables import (
-    Columns,
-    TableForm,
-)
-from sfumato.sensing.release.keys import (
-    Device,
-)
+from sfumato.sensing.release.keys import Device
 from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan, unit_of, window_in
 from sfumato.sensing.release.readings import (
     Readings,
@@ -31,10 +25,8 @@ from sfumato.sensing.release.readings import (
     release_snapshot,
 )
 from sfumato.sensing.release.rounds import share_of
-from sfumato.sensing.results.release import (
-    ReleasePrice,
-    ReleaseResult,
-)
+from sfumato.sensing.results.release import ReleasePrice, ReleaseResult
+from sfumato.sensing.table_form import Columns, TableForm
 
 if TYPE_CHECKING:
     from sfumato.sensing.release.noise_plan import Calibration
@@ -100,6 +92,9 @@ def release_readings(
     columns: Columns | None = None,
     round_time: str = "",
     reference: str | Path | None = None,
+    history: bool = False,
+    since: str = "",
+    until: str = "",
     out: Sequence[str | Path] = (),
     watch: Watch | None = None,
 ) -> ReleaseResult:
@@ -112,9 +107,9 @@ def release_readings(
 
     Args:
         readings: A table with sensor, value and perhaps time, or with a column for each sensor (CSV, JSON,
-            Parquet, or of pandas, polars or pyarrow); or values by
-            sensor; or a list of pairs, a time and its values by sensor. In the unit that the site states.
-            Where a value is blank, unavailable or unknown there is a gap.
+            Parquet, or of pandas, polars or pyarrow), or the history that Home Assistant exports; or values
+            by sensor; or a list of pairs, a time and its values by sensor. In the unit that the site states.
+            Where a value is blank, unavailable or unknown there is a gap; in a history the last one holds.
         site: The site, or its file.
         ledger: The ledger that pays, or its file; or `windows`.
         windows: Ledgers of windows of time that pay; then every time is written like 2026-11-16T09:30Z.
@@ -134,6 +129,13 @@ def release_readings(
             belongs to a round of the window it lies in.
         reference: A table of time and value of the public baseline of the site, where the readings do not
             hold it under its name.
+        history: Whether a row is there because a reading changed: then rounds are those of `round_time`
+            from `since` to `until`, all of which must be said, and the last state of each sensor holds. Home
+            Assistant's exports are known by their columns. The site's `step` must be at least twice the
+            smallest change that sensors report.
+        since: When the rounds of a history begin, a public date: not later than the states that its table
+            begins with; with `windows` theirs, unless it is said.
+        until: And end; not later than the table does.
         out: New files, .json (everything) or .csv (the numbers).
         watch: Is told what is being done.
 
@@ -158,6 +160,7 @@ def release_readings(
     >>> noisy.statement[:40], round(noisy.sigma, 2)
     ('epsilon 2, delta 1e-06 for each source, ', 0.19)
     """
+    check_note(note)
     files = tuple(map(Path, out))
     reads = [value for value in (readings, site, ledger, device) if isinstance(value, str | Path)]
     check_outputs(
@@ -169,10 +172,15 @@ def release_readings(
     if ledger is not None and not once:
         opened(ledger).afford(planned.cost, bound=planned.bound())
     form = TableForm(
-        columns or Columns(), round_time, None if reference is None else str(reference)
+        columns or Columns(),
+        round_time,
+        None if reference is None else str(reference),
+        history,
+        since,
+        until,
     )
     snapshots = checked_snapshots(
-        readings, found, planned, some=some, form=form, window=length_of(windows)
+        readings, found, planned, some=some, form=form, schedule=schedule_of(windows)
     )
     if once and windows is not None and not all(time for time, _ in snapshots):
         raise InvalidParameter(
@@ -220,6 +228,19 @@ def release_readings(
         reading=lambda number: snapshots[number],
         device=device,
     )
+
+
+def check_note(note: str) -> None:
+    """Refuse a line for the ledger that is none.
+
+    Args:
+        note: The line; "" for none.
+
+    Raises:
+        InvalidParameter: It is not printable on one line.
+    """
+    if not note.isprintable():
+        raise InvalidParameter("a note must be printable on one line; nothing was charged")
 
 
 def carried_out(

@@ -16,8 +16,8 @@ from sfumato.privacy.accounting import canonical, decode_loss, encode
 from sfumato.privacy.runs import Request
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.pipeline.payer import Windows
-from sfumato.sensing.reading_tables import TableForm
 from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
+from sfumato.sensing.table_form import TableForm
 
 READINGS = "readings/1"
 

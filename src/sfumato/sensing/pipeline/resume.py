@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.files import check_outputs
 from sfumato.privacy import Ledger
 from sfumato.privacy.runs import KeptRun, ResumeResult, Run, kept_runs, ledger_files, resume_runs
-from sfumato.sensing.pipeline.payer import check_moments, length_of, payer_of
+from sfumato.sensing.pipeline.payer import check_moments, payer_of, schedule_of
 from sfumato.sensing.pipeline.release import (
     Watch,
     carried_out,
@@ -126,7 +126,7 @@ def _read_again(
         planned,
         some=asked.some,
         form=asked.form,
-        window=length_of(asked.windows),
+        schedule=schedule_of(asked.windows),
     )
     if len(found) != asked.count:
         raise InvalidInput(

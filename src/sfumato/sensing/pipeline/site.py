@@ -30,9 +30,9 @@ from sfumato.sensing.pipeline.ground import (
     placed,
     space_and_sensors,
 )
-from sfumato.sensing.reading_tables import Columns
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.results.release import LedgerResult, SimulationResult, SiteResult
+from sfumato.sensing.table_form import Columns
 from sfumato.sensing.tables import (
     read_matrix,
     read_offsets,
@@ -64,7 +64,7 @@ def describe_site(
     rate: float | None = None,
     radius: Number | None = None,
     swapped: Number | None = None,
-    step: Number = 0,
+    step: Number | None = None,
     unit: str = "",
     per_source: Number | None = None,
     beside: Number | None = None,
@@ -97,7 +97,8 @@ def describe_site(
         rate: Rate of diffusion on the graph.
         radius: How far mass may move without anybody telling: an earth mover's distance.
         swapped: Instead of `radius`: two adjacent cells, each up to this mass, may be swapped.
-        step: The sensors' own resolution, in their unit; it costs noise.
+        step: The sensors' own resolution, in their unit; it costs noise. 0 says that they do not round, None
+            that nobody said: they are then taken not to, and the result has it (`step_given`).
         unit: What the sensors read in; without it nothing can be released.
         per_source: How much of it a source of mass 1 adds to a reading where the operator is 1; it may carry
             the unit, "0.8C".
@@ -191,10 +192,9 @@ def describe_site(
         start,
     )
     check_places(made)
-    if out is None:
-        return SiteResult(made)
-    made.write(out)
-    return SiteResult(made, Path(out))
+    if out is not None:
+        made.write(out)
+    return SiteResult(made, None if out is None else Path(out), step_given=step is not None)
 
 
 def open_ledger(site: Site | str | Path, file: str | Path, budget: Loss) -> LedgerResult:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.sensing.clocks import scattered, with_reference
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.reading_tables import Frame, TableForm, read_snapshots, snapshots_of
+from sfumato.sensing.reading_tables import Frame, read_snapshots, snapshots_of
 from sfumato.sensing.release.noise_plan import NoisePlan
 from sfumato.sensing.release.readings import check_snapshot
+from sfumato.sensing.rounding import Schedule
+from sfumato.sensing.table_form import TableForm
 
 ReadingsGiven = str | Path | Mapping[str, float] | Sequence[tuple[str, Mapping[str, float]]] | Frame
 """Exact readings: a file, values by sensor, such values for several times, or a table in memory."""
@@ -25,16 +26,22 @@ def checked_snapshots(
     *,
     some: bool,
     form: TableForm | None = None,
-    window: timedelta | None = None,
+    schedule: Schedule | None = None,
 ) -> Sequence[tuple[str, Mapping[str, float]]]:
     """Readings by time, all that a release would refuse of them refused; nothing is charged.
 
-    Where windows of time pay, `window` is how long they are: no reading gets a time in another one.
+    Where windows of time pay, `schedule` is theirs: no reading gets a time in another one.
     """
     told = form or TableForm()
-    snapshots = with_reference(_snapshots(readings, site, told, window), site, told)
+    snapshots = with_reference(_snapshots(readings, site, told, schedule), site, told)
     what = readings if isinstance(readings, str | Path) else "the table"
-    odd = None if told.round_time else scattered(snapshots, site.sensors.names)
+    odd = (
+        None
+        if told.round_time
+        else scattered(
+            snapshots, site.sensors.names, window=None if schedule is None else schedule.window
+        )
+    )
     if odd is not None:
         # Said with `some` too: each of these times would be paid for as if it were a reading of all sensors.
         raise InvalidInput(
@@ -57,17 +64,17 @@ def checked_snapshots(
 
 
 def _snapshots(
-    readings: ReadingsGiven, site: Site, form: TableForm, window: timedelta | None
+    readings: ReadingsGiven, site: Site, form: TableForm, schedule: Schedule | None
 ) -> list[tuple[str, Mapping[str, float]]]:
     """Values by sensor for each time, at least one; what is wrong is named by its number, and not quoted."""
     if isinstance(readings, Mapping):
         return [("", readings)]
     if isinstance(readings, str | Path):
-        found: list[Any] = [*read_snapshots(readings, site, **_read_as(form, window))]
+        found: list[Any] = [*read_snapshots(readings, site, form=form, schedule=schedule)]
     elif isinstance(readings, Sequence):
         found = [*readings]
     elif hasattr(readings, "columns"):
-        found = [*snapshots_of(readings, site, **_read_as(form, window))]
+        found = [*snapshots_of(readings, site, form=form, schedule=schedule)]
     else:
         raise InvalidInput(
             "readings are a file, values by sensor, a list of pairs of a time and such values, or a table "
@@ -82,7 +89,3 @@ def _snapshots(
                 "nothing was charged"
             )
     return [(time, values) for time, values in found]
-
-
-def _read_as(form: TableForm, window: timedelta | None) -> dict[str, Any]:
-    return {"columns": form.columns, "round_time": form.round_time, "window": window}

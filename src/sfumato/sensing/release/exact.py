@@ -46,7 +46,7 @@ def named_numbers(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> Ex
                 )
         names = tuple(name for name in names if name in values)
         values = [values[name] for name in names]
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, np.ndarray) and isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter("readings must not be masked; nothing was charged")
     try:
         array = np.asarray(values)

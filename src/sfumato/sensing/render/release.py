@@ -49,6 +49,11 @@ def site_remarks(result: SiteResult) -> list[str]:
         lines.append(
             "it can be planned with, not released from: that takes `unit` and `per_source`"
         )
+    elif not result.step_given:
+        lines.append(
+            "no `step` was said: readings are taken to be unrounded. If sensors read in steps, of 0.1 say, the "
+            "noise is too little for what is promised: say `step` 0.1; if they do not, say 0"
+        )
     return lines
 
 
@@ -143,7 +148,20 @@ def release_remark(result: ReleaseResult) -> str:
         One line.
     """
     one = "1 reading, " if len(result.readings.snapshots) == 1 else ""
-    return f"released {one}{result.statement}"
+    return f"released {one}{result.statement}{_missing(result)}"
+
+
+def _missing(result: ReleaseResult) -> str:
+    """How many readings are missing, and of whom most; it is in the release for all to see."""
+    missing, site = result.missing, result.readings.site
+    if not missing:
+        return ""
+    total = len(result.readings.snapshots) * len(site.sensors)
+    worst = max(missing, key=lambda name: missing[name])
+    return (
+        f"; {sum(missing.values())} of {total} readings of the site's sensors are missing, {missing[worst]} of "
+        f"them of sensor {worst!r}"
+    )
 
 
 def statement(released: Sequence[Snapshot]) -> str:

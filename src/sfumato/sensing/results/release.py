@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """A site, and the file it was saved in, if any."""
+    """A site, the file it was saved in, if any, and whether the resolution of its sensors was said."""
 
     site: Site
     file: Path | None = None
+    step_given: bool = field(default=True, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The file (without one the site itself), and the hash of the set of sensors."""
@@ -146,6 +147,16 @@ class ReleaseResult:
     def sealed(self) -> bool:
         """Whether the holder of the master key can take the noise off."""
         return all(snapshot.seal is not None for snapshot in self.readings.snapshots)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """In how many of the readings each sensor of the site is not, for those of which any is missing."""
+        rounds = [set(snapshot.names) for snapshot in self.readings.snapshots]
+        absent = {
+            name: sum(name not in one for one in rounds)
+            for name in self.readings.site.sensors.names
+        }
+        return {name: count for name, count in absent.items() if count}
 
     @property
     def statement(self) -> str:

@@ -39,7 +39,8 @@ def _along(pictures: FloatArray, weights: FloatArray, *, axis: int) -> FloatArra
         place = slice(radius + step, radius + step + length)
         return padded[:, place] if axis == 1 else padded[:, :, place]
 
-    found, both = pictures * weights[0], np.empty_like(pictures)
+    found: FloatArray = pictures * weights[0]
+    both = np.empty_like(pictures)
     for step in range(radius, 0, -1):
         np.add(shifted(-step), shifted(step), out=both)
         both *= weights[step]
@@ -86,7 +87,7 @@ def any_around(mask: BoolArray) -> BoolArray:
     """
     found = mask
     for axis in (0, 1):
-        found = _windows(found, 3, axis=axis).any(axis=-1)
+        found = np.asarray(_windows(found, 3, axis=axis).any(axis=-1), dtype=np.bool_)
     return found
 
 

@@ -219,7 +219,7 @@ def encoded(pixels: npt.NDArray[np.uint8]) -> str:
     from PIL import Image
 
     out = io.BytesIO()
-    Image.fromarray(pixels).save(out, format="PNG", optimize=True)
+    Image.fromarray(pixels).save(out, format="PNG")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
 
 

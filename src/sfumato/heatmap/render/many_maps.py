@@ -53,7 +53,7 @@ def pooled_words() -> str:
     return (
         "forecasts are of each map by itself: pooled, maps that are alike show more at no cost (similarity "
         "about 0.1 higher in simulated towns and check-ins by hour), others do not, and one unlike the "
-        "rest may be drawn towards it"
+        "rest may be drawn towards them"
     )
 
 

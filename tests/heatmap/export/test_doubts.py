@@ -234,7 +234,9 @@ def test_damaged_marks_are_refused(marks: Any, tmp_path: Path) -> None:
         read_heatmap(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize("silent", [{"level": 99, "cells": ""}, {"level": 3, "cells": "AA=="}, "all"])
+@pytest.mark.parametrize(
+    "silent", [{"level": 99, "cells": ""}, {"level": 3, "cells": "AA=="}, "all"]
+)
 def test_damaged_silent_cells_are_refused(silent: Any, tmp_path: Path) -> None:
     write(doubting(), tmp_path / "a.json")
     data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))

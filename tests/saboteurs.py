@@ -477,6 +477,27 @@ def _draws_without_noise() -> None:
 
 
 SABOTEURS: dict[str, Saboteur] = {
+    "shares of shape 1/n with a curious party": Saboteur(
+        ledgers.shares_for_outsiders_only,
+        "tests/privacy/test_shared_noise.py::"
+        "test_curious_parties_lose_what_is_charged_and_no_more[1-trust1]",
+        "<= (1.0 + 1e-09)",
+    ),
+    "a party that reuses its share": Saboteur(
+        ledgers.a_party_that_reuses_its_share,
+        "tests/privacy/test_shared_noise.py::test_no_share_is_used_twice",
+        "share their noise",
+    ),
+    "a wrapped modulus": Saboteur(
+        ledgers.a_wrapped_modulus,
+        "tests/privacy/test_shared_noise.py::test_sums_come_back_from_a_field",
+        "a sum wrapped",
+    ),
+    "a ledger that pays for any model": Saboteur(
+        ledgers.a_ledger_of_any_model,
+        "tests/privacy/test_trust.py::test_a_party_alone_adds_no_noise_of_all",
+        "DID NOT RAISE",
+    ),
     "users compared by collation": Saboteur(
         _users_by_collation,
         "tests/heatmap/test_replay.py::test_every_collation_of_duckdb_tells_users_apart",

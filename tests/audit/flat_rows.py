@@ -75,9 +75,14 @@ def shape_by_shape(mechanism: Any, data: Any, runs: int, noise: Noise) -> npt.ND
 
 def zooms(mechanism: Any, data: Any, runs: int, noise: Noise) -> npt.NDArray[Any]:
     """Rows of a zoom from the root to its quarters, a row for each group: every count and what it cost."""
+    return zoom_rows(mechanism.sample(sums_of(data, runs), noise).levels, runs)
+
+
+def zoom_rows(levels: Any, runs: int) -> npt.NDArray[Any]:
+    """The same of what was released."""
     counts = np.full((runs, 2, 5), MISSING, dtype=np.int64)
     paid = np.zeros((runs, 2, 5), dtype=np.int64)
-    for one in mechanism.sample(sums_of(data, runs), noise).levels:
+    for one in levels:
         group, code = np.divmod(one.codes, 4**one.level)
         # A cell is bought at most twice.
         turn = (paid[group, 0, code + one.level] > 0).astype(np.int64)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 import pytest
+from tests.audit.curious import seen_sums, seen_zooms
 from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes, zooms
 from tests.audit.twins import (
     BusiestFirst,
@@ -26,7 +27,7 @@ from sfumato.audit.claims import implied
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap.methods import PrivateBounds, Pyramid, Zoom
+from sfumato.heatmap.methods import JointMechanism, PrivateBounds, Pyramid, Zoom
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,
     FlatGaussian,
@@ -45,12 +46,14 @@ from sfumato.privacy import (
     DiscreteLaplace,
     FlippedEdge,
     Guarantee,
+    Joint,
     Mechanism,
     Noise,
     PermuteAndFlip,
     RandomisedResponse,
     ReplaceUser,
     RoundedGaussian,
+    SharedLaplace,
 )
 from sfumato.privacy.ledger.guarded import LARGEST
 from sfumato.records import bound_of_sums
@@ -353,6 +356,32 @@ OURS = (
             Broken(
                 "a split priced by exact counts",
                 ExactPrices(1, part_scale=64 * U, first_level=0),
+                SPLIT,
+            ),
+        ),
+        SLOW,
+    ),
+    Ours(
+        "shared-laplace, seen by one of two parties",
+        SharedLaplace(1, Joint(2, 1)),
+        ADDED,
+        seen_sums,
+        (ALONE, CROWD),
+        (
+            Broken("shares for outsiders only", SharedLaplace(1, Joint(2, 0)), ALONE),
+            Broken(HALF, SharedLaplace("1/2", Joint(2, 1)), CROWD),
+        ),
+    ),
+    Ours(
+        "joint, a zoom seen by one of three parties",
+        JointMechanism(ZOOM, Joint(3, 1)),
+        CELLS,
+        seen_zooms,
+        (SPLIT,),
+        (
+            Broken(
+                "a quarter of the noise",
+                JointMechanism(Zoom(1, part_scale=16 * U, first_level=0), Joint(3, 1)),
                 SPLIT,
             ),
         ),

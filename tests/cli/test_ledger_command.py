@@ -117,6 +117,37 @@ def test_a_budget_is_taken_exactly(words: list[str], budget: dict[str, str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        (["--model", "joint", "--parties", "3"], {"kind": "joint", "parties": 3, "curious": 1}),
+        (
+            ["--model", "joint", "--parties", "5", "--curious", "0"],
+            {"kind": "joint", "parties": 5, "curious": 0},
+        ),
+        ([], "central"),
+    ],
+)
+def test_parties_have_ledgers(words: list[str], model: Any) -> None:
+    result = run("create", "city.ledger", "--json", "--epsilon", "1", *words, *NAMES)
+    assert json.loads(result.stdout)["model"] == model
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "joint"], "needs the number of --parties"),
+        (["--parties", "3"], "are of the joint model, the model is central"),
+        (["--model", "joint", "--parties", "3", "--curious", "3"], "must lie in 0..2"),
+    ],
+)
+def test_parties_that_say_nothing_are_refused(words: list[str], sentence: str) -> None:
+    result = run("create", "city.ledger", "--epsilon", "1", *words, *NAMES)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert not Path("city.ledger").exists()
+
+
+@pytest.mark.parametrize(
     ("words", "neighbors"),
     [
         ([], {"kind": "AddRemoveUser"}),

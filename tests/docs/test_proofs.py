@@ -25,11 +25,13 @@ NAMES = [
     "flat-laplace/1",
     "flipped-dyads/1",
     "hierarchy/1",
+    "joint/1",
     "permute-and-flip/1",
     "privtree/1",
     "pyramid/1",
     "randomised-response/1",
     "rounded-gaussian/1",
+    "shared-laplace/1",
     "strips/1",
     "zoom/1",
 ]
@@ -64,7 +66,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 14
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 16
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

@@ -210,3 +210,31 @@ def unpaid_at_first_sight() -> None:
 def passwords_kept() -> None:
     requests = import_module("sfumato.heatmap.pipeline.requests")
     requests._without_secrets = lambda connection: (connection, True)  # type: ignore[attr-defined]
+
+
+def shares_for_outsiders_only() -> None:
+    from sfumato.privacy import Joint
+
+    Joint.honest = property(lambda self: self.parties)  # type: ignore[assignment]
+
+
+def a_party_that_reuses_its_share() -> None:
+    shares = privacy("noise.shares")
+    true = shares.draw_shares
+    kept: list[Any] = []
+
+    def again(*arguments: Any) -> Any:
+        kept.append(true(*arguments) if not kept or kept[0].size != arguments[2].size else kept[0])
+        return kept[-1]
+
+    shares.draw_shares = again
+
+
+def a_wrapped_modulus() -> None:
+    import numpy as np
+
+    privacy("noise.shares").from_field = lambda elements, modulus: np.array(elements)
+
+
+def a_ledger_of_any_model() -> None:
+    privacy("ledger.terms").check_mechanism = lambda *_: None

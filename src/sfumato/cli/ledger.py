@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameter, LedgerDamaged, LedgerMismatch
 
 if TYPE_CHECKING:
     from sfumato.privacy import Loss, Neighbors, Release
+    from sfumato.privacy.accounting import Model
 
 app = typer.Typer(
     help="Make, show and verify privacy ledgers: who paid, how much is left.", no_args_is_help=True
@@ -33,10 +34,11 @@ class Relation(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who adds the noise: a trusted collector, or each device before it sends."""
+    """Who adds the noise: a trusted collector, each device before it sends, or several parties in shares."""
 
     central = "central"
     local = "local"
+    joint = "joint"
 
 
 @app.command()
@@ -65,8 +67,22 @@ def create(
     metric: Annotated[str, typer.Option(help="Name of the metric, for moved-mass.")] = "",
     upper: Annotated[str, typer.Option(help="Largest value of a cell, for swapped-cells.")] = "",
     model: Annotated[
-        Trust, typer.Option(help="Who adds the noise; local pays for nothing that was gathered.")
+        Trust,
+        typer.Option(
+            help="Who adds the noise; local pays for nothing that was gathered, joint for nothing but sums of "
+            "several parties."
+        ),
     ] = Trust.central,
+    parties: Annotated[
+        int | None, typer.Option(help="How many parties add shares of the noise, for joint.")
+    ] = None,
+    curious: Annotated[
+        int | None,
+        typer.Option(
+            help="How many of them may pool what they know, for joint: 1, unless given; 0 protects against "
+            "outsiders only."
+        ),
+    ] = None,
     team: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,12 +103,29 @@ def create(
         unit=unit,
         source=source,
         neighbors=relation,
-        model=model.value,
+        model=_model(model, parties=parties, curious=curious),
         teams=_teams(team or []),
     )
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
     if json:
         show({"ledger": str(file), **ledger.statement().to_json()}, None, json=True)
+
+
+def _model(trust: Trust, *, parties: int | None, curious: int | None) -> Model:
+    """The trust model that the options state; refused where some of them say nothing."""
+    from sfumato.privacy import Joint
+
+    if trust is Trust.joint:
+        if parties is None:
+            raise InvalidParameter(
+                "the joint model needs the number of `parties`; nothing was made"
+            )
+        return Joint(parties, 1 if curious is None else curious)
+    if parties is not None or curious is not None:
+        raise InvalidParameter(
+            f"`parties` and `curious` are of the joint model, the model is {trust.value}; nothing was made"
+        )
+    return "local" if trust is Trust.local else "central"
 
 
 @app.command("show")

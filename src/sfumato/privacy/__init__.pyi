@@ -11,6 +11,7 @@ from .accounting.neighbors import (
     ReplaceUser,
     SwappedCells,
 )
+from .accounting.trust import Joint, Shuffled
 from .ledger.guarded import REHEARSAL, UNITS, Bound, Guarded, guard, histogram
 from .ledger.ledger import Ledger
 from .ledger.release import Release, read_release
@@ -20,6 +21,7 @@ from .mechanisms.permute_and_flip import PermuteAndFlip
 from .mechanisms.protocol import Mechanism
 from .mechanisms.randomised_response import RandomisedResponse
 from .mechanisms.rounded_gaussian import RoundedGaussian
+from .mechanisms.shared_laplace import SharedLaplace
 from .noise.keyed import KeyedNoise
 from .noise.laws import GaussianLaw, LaplaceLaw, RoundedGaussianLaw
 from .noise.protocol import Noise
@@ -40,6 +42,7 @@ __all__ = [
     "GaussianLaw",
     "Guarantee",
     "Guarded",
+    "Joint",
     "KeyedNoise",
     "LaplaceLaw",
     "Ledger",
@@ -57,6 +60,8 @@ __all__ = [
     "ReplaceUser",
     "RoundedGaussian",
     "RoundedGaussianLaw",
+    "SharedLaplace",
+    "Shuffled",
     "SwappedCells",
     "SystemNoise",
     "as_approx",

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.count_noise import LAPLACE, CountNoise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.tiles import Tiles
@@ -43,7 +44,7 @@ SCALES = np.geomspace(0.5, 2.0, 13)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Terms:
-    """Masses of cells that are known up to noise: t = s + sum of m Laplace draws of a scale.
+    """Masses of cells that are known up to noise: t = s + sum of m draws of noise of a scale.
 
     `value` and `noise` are the weights of |s - p| and of |t - s|, the first at most the second; a
     ceiling is known from above only.
@@ -59,6 +60,7 @@ class _Terms:
     added: IntArray
     block: FloatArray  # the sum of the weights of terms that share draws
     first: BoolArray  # counts of the first level, and their sums
+    law: CountNoise
 
 
 def certified_emd(
@@ -228,7 +230,8 @@ def _terms(counts: NoisyCounts, cut: int) -> _Terms:
         np.concatenate(column) for column in (*zip(*parts, strict=True), added, blocks, opening)
     ]
     weights = every[5]
-    return _Terms(*(column[weights > 0] for column in every))
+    chosen: list[Any] = [column[weights > 0] for column in every]
+    return _Terms(*chosen, *[counts.law])
 
 
 def _nearest_above(number: IntArray, levels: IntArray) -> IntArray:
@@ -255,7 +258,7 @@ def _noise_quantile(terms: _Terms, failure: float) -> float:
     if 4**level <= MOST_SIMULATED:
         weight = float(terms.noise[own].max())
         scale = float(terms.scales[own].max())
-        simulated = scale * _first_quantile(level, weight, failure / 2)
+        simulated = scale * _first_quantile(level, weight, failure / 2, terms.law)
     else:
         simulated = _later_quantile(terms, first, failure / 2)
     # Integers for reals: each draw is off by less than a unit.
@@ -264,12 +267,12 @@ def _noise_quantile(terms: _Terms, failure: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def _first_quantile(level: int, weight: float, failure: float) -> float:
+def _first_quantile(level: int, weight: float, failure: float, law: CountNoise = LAPLACE) -> float:
     """The quantile of the weighted noise of all cells of a level and of the sums above, of scale 1.
 
     The k-th largest of n simulated ones is exceeded by one more with probability k / (n + 1).
     """
-    noise = generator(b"certified").laplace(size=(SIMULATED, 4**level))
+    noise = law.draw(generator(b"certified"), (SIMULATED, 4**level))
     sums = weight * np.abs(noise).sum(axis=1)
     for at in range(level - 1, -1, -1):
         noise = noise.reshape(SIMULATED, 4**at, 4).sum(axis=2)
@@ -282,7 +285,7 @@ def _later_quantile(terms: _Terms, which: BoolArray, failure: float) -> float:
 
     So which cell is counted next, and with how much noise, may depend on what was drawn before. The
     terms of a block share draws: by Hölder's inequality each has the moments of its weight made up
-    to that of the block. |sum of m Laplace| is a mixture of Gamma laws.
+    to that of the block.
     """
     if not which.any():
         return 0.0
@@ -297,24 +300,8 @@ def _later_quantile(terms: _Terms, which: BoolArray, failure: float) -> float:
         argument = rate * kinds[:, 1]
         if argument.max() >= 1:
             continue
-        moments = -np.log1p(-argument)  # of one draw
+        moments = terms.law.log_moment(1, argument)
         for kind in several:
-            moments[kind] = _log_moment(int(kinds[kind, 0]), float(argument[kind]))
+            moments[kind] = terms.law.log_moment(int(kinds[kind, 0]), argument[[kind]])[0]
         best = min(best, (float(weights @ moments) + math.log(RATES / failure)) / rate)
     return best
-
-
-def _log_moment(draws: int, argument: float) -> float:
-    """The logarithm of E exp(argument |X|), X the sum of so many Laplace draws of scale 1.
-
-    |X| is Gamma(k) with probability 2**(k + 1 - 2 m) C(2 m - k - 1, m - k), k = 1..m.
-
-    >>> round(_log_moment(1, 0.5), 6), round(_log_moment(4, 1e-9) * 1e9, 4)
-    (0.693147, 2.1875)
-    """
-    from scipy.special import gammaln, logsumexp
-
-    k = np.arange(1, draws + 1)
-    binomial = gammaln(2 * draws - k) - gammaln(draws - k + 1) - gammaln(draws)
-    chance = (k + 1 - 2 * draws) * math.log(2) + binomial
-    return float(logsumexp(chance - k * math.log1p(-argument)))

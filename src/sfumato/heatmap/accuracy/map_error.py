@@ -195,7 +195,9 @@ def _worked_out(release: HeatmapRelease) -> MapError:
             unit, None, None, None, certified, lower, uncertified=uncertified, unstated=why
         )
     drawn = drawn_errors(known, tiles, area)
-    found = calibrated(drawn, total, release.map_epsilon, _corrections_of(known))
+    # Corrections were tuned with Laplace noise: wider noise is that of a smaller epsilon.
+    wider = 1.0 if known.counts is None else known.counts.widening
+    found = calibrated(drawn, total, release.map_epsilon / wider, _corrections_of(known))
     emd = ErrorInterval(*(min(bound, number) for number in astuple(found["emd"])))
     return MapError(
         unit,

@@ -7,7 +7,7 @@ docs/explain/heatmap-uncertainty.md says in plain words what it means.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,11 @@ from sfumato.heatmap.inference.bounded import (
     last_counted,
     window,
 )
+from sfumato.heatmap.inference.count_noise import count_noise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.tiles import Tiles, inside
-from sfumato.privacy import UNITS, ZCDP
+from sfumato.privacy import UNITS, ZCDP, Joint
 from sfumato.privacy.accounting import Number
 from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area
@@ -130,12 +131,14 @@ class EmptyMaps:
 
         TypeError for a map that was paid for in zCDP; InvalidParameter if its method is not there.
         """
+        from sfumato.heatmap.methods.joint import method_for
         from sfumato.heatmap.methods.registry import method_named
 
         loss = release.receipt.guarantee.loss
         if isinstance(loss, ZCDP):
             raise TypeError("maps are asked for by epsilon")
-        method = method_named(release.method, options=release.parameters)
+        one = method_named(release.method, options=release.parameters)
+        method = method_for(one, release.receipt.guarantee.model)
         moved = (release.receipt.entry.bound or {}).get("l1")
         masses = 1 if moved is None else int(int(moved) / UNITS)
         grid = release.area.grid
@@ -248,6 +251,14 @@ class SimulatedNoise:
     def rounded_gaussian(self, sigma: Number, size: int) -> IntArray:
         """The same."""
         return self.gaussian(sigma, size)
+
+    def noisy_sum(
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+    ) -> IntArray:
+        """Values of all parties with noise in shares of all, rounded."""
+        drawn = count_noise(trust.sum_shape).draw(self._rng, (values.size,))
+        scale = np.array([float(one) for one in scales])[which]
+        return np.asarray(values + np.rint(drawn * scale), dtype=np.int64)
 
     def uniform(self, below: int, size: int) -> list[int]:
         """Whole numbers below a bound."""

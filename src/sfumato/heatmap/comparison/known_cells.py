@@ -18,6 +18,7 @@ from sfumato._random import generator, seed_of
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted
+from sfumato.heatmap.inference.count_noise import CountNoise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.known_sums import CountedSums
 from sfumato.spaces import Area, Grid
@@ -107,7 +108,7 @@ def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
 
 
 def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) -> Counted:
-    """The last count of each cell with the law of its noise: Laplace, of a scale that is known."""
+    """The last count of each cell with the law of its noise, of a scale that is known."""
     fine = max(level, sums.level)
     owner = np.kron(sums.owner, np.ones((1 << fine - sums.level,) * 2, dtype=np.int64))
     side, part = 1 << level, 1 << fine - level
@@ -121,7 +122,7 @@ def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) 
     own = np.where(sums.scales > 0, fine - np.rint(np.log2(size) / 2), level).astype(np.int64)
     depth = np.minimum(own[owner], level).reshape(side, part, side, part).min(axis=(1, 3))
     rng = generator(seed_of(np.append(sums.values, stream)))
-    noise = _laplace(rng, sums.scales)
+    noise = _drawn(sums.law, rng, sums.scales)
     sparse = spread.astype(np.float32)
 
     def draw(numbers: IntArray) -> SmallFloats:
@@ -153,7 +154,7 @@ def _layer(
     side = 1 << level
     here, values = np.zeros((side, side), dtype=np.bool_), np.zeros((side, side))
     here[rows, columns], values[rows, columns] = True, counts.values
-    noise = _laplace(rng, counts.scales)
+    noise = _drawn(counts.law, rng, counts.scales)
 
     def draw(numbers: IntArray) -> SmallFloats:
         out = np.zeros((numbers.size, side, side), dtype=np.float32)
@@ -169,8 +170,8 @@ def _mask(which: IntArray, size: int) -> BoolArray:
     return found
 
 
-def _laplace(rng: np.random.Generator, scales: FloatArray) -> SmallFloats:
-    return np.asarray(rng.laplace(size=(DRAWS, scales.size)) * scales, dtype=np.float32)
+def _drawn(law: CountNoise, rng: np.random.Generator, scales: FloatArray) -> SmallFloats:
+    return np.asarray(law.draw(rng, (DRAWS, scales.size)) * scales, dtype=np.float32)
 
 
 def _by_draws(known: MapPosterior, area: Area, level: int, stream: int) -> Counted:

@@ -29,6 +29,7 @@ from sfumato.heatmap.export.picture import (
 from sfumato.heatmap.export.shapes import Cells, cells_of
 from sfumato.heatmap.render.error import error_facts
 from sfumato.heatmap.render.release import empty_text
+from sfumato.privacy.accounting import model_name
 from sfumato.spaces import DEGREE
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def facts(release: HeatmapRelease, ground: Ground = NOTHING_UNDER) -> list[tuple
         ("guarantee", str(promised.loss)),
         ("for each", promised.unit),
         ("neighbors", str(promised.neighbors)),
-        ("trust", f"{promised.model} model"),
+        ("trust", model_name(promised.model)),
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),
         (

@@ -36,7 +36,12 @@ def common_counts(maps: Sequence[NoisyCounts], users: FloatArray) -> NoisyCounts
     whole = float(some.sum())
     shares = some / whole
     rows = [
-        (4**one.levels + one.codes, one.values, one.scales, np.full(one.levels.size, share))
+        (
+            4**one.levels + one.codes,
+            one.values,
+            one.widening * one.scales,
+            np.full(one.levels.size, share),
+        )
         for one, share in zip(maps, shares, strict=True)
     ]
     numbers, values, scales, share = (np.concatenate(part) for part in zip(*rows, strict=True))

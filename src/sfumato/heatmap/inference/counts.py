@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +10,16 @@ import numpy as np
 
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.errors import InvalidInput
+from sfumato.heatmap.inference.count_noise import LAPLACE, CountNoise, count_noise
+from sfumato.privacy.accounting import exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
-    """Counts of a map, in users, each with Laplace noise of its own scale; a cell may be counted twice.
+    """Counts of a map, in users, each with noise of its own scale; a cell may be counted twice.
 
     Of several `groups`, codes are group * 4**level + code. Where `ceiling` is set the count itself
-    was kept back, and is only known to be at most `values`.
+    was kept back, and is only known to be at most `values`. All noise has one `law` but for its scale.
     """
 
     levels: IntArray
@@ -25,6 +28,7 @@ class NoisyCounts:
     scales: FloatArray
     ceiling: BoolArray
     groups: int = 1
+    law: CountNoise = LAPLACE
 
     def __post_init__(self) -> None:
         shapes = {
@@ -62,8 +66,16 @@ class NoisyCounts:
 
     @property
     def usual_scale(self) -> float:
-        """The median scale of the last counts, in users: half of them have at least that noise."""
-        return float(np.median(self.scales[self.last]))
+        """The median scale of the last counts, in users: half of them have at least that noise.
+
+        Where it is no Laplace noise, the scale of Laplace noise of the same variance.
+        """
+        return float(np.median(self.scales[self.last])) * self.widening
+
+    @property
+    def widening(self) -> float:
+        """How many times the deviation of Laplace noise of its scale the noise has."""
+        return math.sqrt(self.law.variance / 2)
 
     def only(self, kept: BoolArray) -> NoisyCounts:
         """Some of the counts."""
@@ -74,6 +86,7 @@ class NoisyCounts:
             self.scales[kept],
             self.ceiling[kept],
             self.groups,
+            self.law,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -84,6 +97,7 @@ class NoisyCounts:
             "values": self.values.tolist(),
             "scales": self.scales.tolist(),
             "ceiling": self.ceiling.astype(int).tolist(),
+            **({} if self.law == LAPLACE else {"shape": str(self.law.shape)}),
         }
 
     @classmethod
@@ -95,4 +109,8 @@ class NoisyCounts:
         values, scales = (
             np.array(data[name], dtype=np.float64).reshape(-1) for name in ("values", "scales")
         )
-        return cls(levels, codes, values, scales, np.array(data["ceiling"]).reshape(-1) == 1)
+        ceiling = np.array(data["ceiling"]).reshape(-1) == 1
+        shape = exact(str(data.get("shape", "1")), name="shape")
+        if not 1 <= shape <= 1024:
+            raise ValueError("the shape of its noise is below 1, or no party's")
+        return cls(levels, codes, values, scales, ceiling, law=count_noise(shape))

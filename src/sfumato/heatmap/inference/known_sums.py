@@ -16,6 +16,7 @@ import numpy as np
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.count_noise import LAPLACE, CountNoise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area, Grid
@@ -69,6 +70,7 @@ class CountedSums:
     owner: IntArray
     values: FloatArray
     scales: FloatArray
+    law: CountNoise = LAPLACE
 
     @classmethod
     def of(cls, counts: NoisyCounts, area: Area) -> CountedSums | None:
@@ -89,14 +91,14 @@ class CountedSums:
         if not known[owner[window(area, level)]].all():
             return None
         values, scales = (np.where(known, of[last], 0.0) for of in (counts.values, counts.scales))
-        return cls(level, owner, values, scales)
+        return cls(level, owner, values, scales, counts.law)
 
     def limits(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
         """Unbiased sums, and the deviations of their noise; no prior, nothing shrunk."""
-        far = deviations(tail)
+        far = deviations(tail, self.law)
         ends = [
             float(weights @ self.values)
-            + sign * far * math.sqrt(2 * float(weights**2 @ self.scales**2))
+            + sign * far * math.sqrt(self.law.variance * float(weights**2 @ self.scales**2))
             for weights, sign in ((low, -1), (high, 1))
         ]
         return max(ends[0], 0.0), max(ends[1], 0.0)
@@ -158,8 +160,9 @@ class KeptSums:
     def limits(self, low: FloatArray, high: FloatArray, *, tail: float) -> tuple[float, float]:
         """Those of the draws, or up to what one cell may have; on the level that allows it the least."""
         least, most = self.drawn.limits(low, high, tail=tail)
+        far = self.counts.law.quantile(tail)
         single = [
-            float((one.weights * (one.values + math.log(0.5 / tail) * one.scales)).max(initial=0.0))
+            float((one.weights * (one.values + far * one.scales)).max(initial=0.0))
             for one in self._levels(high)
         ]
         return least, max(most, min(single, default=0.0))
@@ -201,6 +204,7 @@ class KeptSums:
                     np.where(hidden, np.maximum(values, 0.0), values),
                     self.counts.scales[which],
                     hidden,
+                    self.counts.law,
                 )
             )
         return found
@@ -214,33 +218,35 @@ class _Level:
     values: FloatArray
     scales: FloatArray
     hidden: BoolArray
+    law: CountNoise = LAPLACE
 
     def ceiling(self, tail: float) -> float:
         """What the sum is above with chance `tail` at most.
 
         The noise of a count that was kept is, if anything, larger than other noise: it is not too
-        low. A cell that has s scales more than its ceiling was not kept with chance exp(-s) / 2.
+        low. A cell that has s scales more than its ceiling was not kept with the chance that noise is
+        above s.
         """
         part = tail / 2 if self.hidden.any() and not self.hidden.all() else tail
         scales = self.weights * self.scales
         shown, hidden = scales[~self.hidden], scales[self.hidden]
-        noise = deviations(part) * math.sqrt(2 * float(shown @ shown))
+        noise = deviations(part, self.law) * math.sqrt(self.law.variance * float(shown @ shown))
         return (
             float(self.weights @ self.values)
             + noise
-            + _chernoff(hidden, part, lambda k: k * (1 - k) ** (1 / k - 1) / 2)
+            + _chernoff(hidden, part, self.law.hidden_excess)
         )
 
     def floor(self, tail: float) -> float:
         """What the sum is below with chance `tail` at most: of what was kept, noise may all be positive."""
         shown = float((self.weights * self.values)[~self.hidden].sum())
-        return shown - _chernoff(self.weights * self.scales, tail, lambda k: k / (2 - 2 * k))
+        return shown - _chernoff(self.weights * self.scales, tail, self.law.kept_excess)
 
 
 def _chernoff(scales: FloatArray, tail: float, excess: Callable[[FloatArray], FloatArray]) -> float:
     """What a sum is above with chance `tail` at most: E exp(k x) - 1 of each term, in its scale, is `excess`.
 
-    >>> round(_chernoff(np.ones(1), 0.05, lambda k: k * (1 - k) ** (1 / k - 1) / 2), 2)
+    >>> round(_chernoff(np.ones(1), 0.05, LAPLACE.hidden_excess), 2)
     3.44
     """
     scales = scales[scales > 0]
@@ -262,12 +268,12 @@ def _levels(numbers: IntArray) -> IntArray:
     return np.asarray(np.searchsorted(4 ** np.arange(31), numbers, side="right") - 1)
 
 
-def deviations(tail: float) -> float:
-    """How many deviations from 0 sums of independent Laplace noise are above with chance `tail` at most.
+def deviations(tail: float, law: CountNoise = LAPLACE) -> float:
+    """How many deviations from 0 sums of independent noise are above with chance `tail` at most.
 
     Between those of a single one and of a normal one, which many add up to: the larger is taken.
 
     >>> round(deviations(0.05), 3), round(deviations(0.01), 3)
     (1.645, 2.766)
     """
-    return max(math.log(1 / (2 * tail)) / math.sqrt(2), -NormalDist().inv_cdf(tail))
+    return max(law.quantile(tail) / math.sqrt(law.variance), -NormalDist().inv_cdf(tail))

@@ -1,6 +1,6 @@
 """What noisy counts say of a map: its mean, and maps that could have led to them. All of it is free.
 
-The prior is the cascade of `cascade.py`; the likelihood is that of Laplace noise, exactly. Cells
+The prior is the cascade of `cascade.py`; the likelihood is that of the law of the noise, exactly. Cells
 form a tree of halves, so that likelihoods are passed up it and masses come down it, one variable at
 a time: no sampling chain has to mix, and no noise is taken for Gaussian.
 
@@ -332,7 +332,7 @@ def mean_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = Non
         np.concatenate([getattr(one, name) for one in counts]) for name in names
     )
     every = NoisyCounts(
-        levels, np.concatenate(shifted), values, scales, ceiling, groups=len(counts)
+        levels, np.concatenate(shifted), values, scales, ceiling, len(counts), counts[0].law
     )
     first = replace(_first_fit(every, ROUGH, area), seeds=tuple(map(_seed, counts)))
     (one,) = _first_passes(
@@ -429,7 +429,10 @@ def _counted(
     # Below a ceiling lies about half of it, give or take that and the noise.
     half = np.maximum(values, 0) / 2
     place = np.where(kinds == kernel.CEILING, half, values)
-    variance = np.where(kinds == kernel.CEILING, (half + 3 * scales) ** 2, 2 * scales**2)
+    wide = 3 * counts.widening * scales
+    variance = np.where(
+        kinds == kernel.CEILING, (half + wide) ** 2, counts.law.variance * scales**2
+    )
     weight = np.where(kinds == kernel.NONE, 0.0, 1 / variance)
     own, own_place = weight.sum(axis=1), (weight * place).sum(axis=1)
     guess, spread = np.zeros(size), np.full(size, np.inf)
@@ -461,7 +464,8 @@ def _counted(
     # In the order of the columns CENTER, GUESS, SPREAD, LOW, HIGH and COUNTS of the kernel.
     told = np.stack([kinds, values, scales], axis=2).reshape(size, -1)
     facts = np.column_stack([center, guess, spread, low, high, told])
-    return _Tree(first, facts, np.zeros((size, points)), roots, depth, code)
+    noise = counts.law.corrections
+    return _Tree(first, facts, np.zeros((size, points)), noise, roots, depth, code)
 
 
 def _center(tree: _Tree, centers: FloatArray, level: int) -> None:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from sfumato._compiled import inner, njit
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.inference.cascade import MASSES, Shares
+from sfumato.heatmap.inference.count_noise import FINENESS
 
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
 POINTS: int = 20
@@ -37,16 +38,25 @@ ITSELF = (
 
 
 @inner(error_model="numpy")
-def likelihood(n, x, first, facts, table):
+def likelihood(n, x, first, facts, table, noise):
     """The logarithm of how likely the counts of node n and below it are, if its mass is x."""
     found = 0.0
     for at in range(COUNTS, facts.shape[1], 3):
         kind, away = facts[n, at], (facts[n, at + 1] - x) / facts[n, at + 2]
+        # What the law of the noise adds to that of Laplace noise: nothing where it is that.
+        more = 0.0
+        if noise.shape[1] > 0:
+            t = math.log1p(abs(away)) * FINENESS
+            k, row = min(math.floor(t), noise.shape[1] - 2), 0 if kind == COUNT else 1
+            more = noise[row, k] + (noise[row, k + 1] - noise[row, k]) * (t - k)
         if kind == COUNT:
-            found -= abs(away)
+            found += more - abs(away)
         elif kind == CEILING:
-            # The distribution function of Laplace noise.
-            found += away - math.log(2.0) if away < 0 else math.log1p(-0.5 * math.exp(-away))
+            # The distribution function of the noise.
+            if away < 0:
+                found += away - math.log(2.0) + more
+            else:
+                found += math.log1p(-0.5 * math.exp(more - away))
     if first[n] >= 0:
         last = table.shape[1] - 1
         far = (x - facts[n, LOW]) / (facts[n, HIGH] - facts[n, LOW])
@@ -158,6 +168,7 @@ def _integrate(
     first,
     facts,
     table,
+    noise,
     below,
     part,
     slots,
@@ -188,7 +199,7 @@ def _integrate(
             for q in range(bins):
                 if weights[q] > 0:
                     x = m * means[q]
-                    found = likelihood(a + child, m - x if child else x, first, facts, table)
+                    found = likelihood(a + child, m - x if child else x, first, facts, table, noise)
                     logs[q] = logs[q] + found if child else found
         top, total, share = -1e300, 0.0, 0.0
         for q in range(bins):
@@ -239,11 +250,15 @@ def _prior_shares(uniforms, which, centers, first, more, below, slots, out):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """The nodes of a tree from the root on: first child, what is known of each, likelihoods, and its map."""
+    """The nodes of a tree from the root on: first child, what is known of each, and its likelihoods.
+
+    `noise` are the corrections of the law of the noise; `of_map` is the map of each node.
+    """
 
     first: IntArray
     facts: FloatArray
     table: FloatArray
+    noise: FloatArray
     of_map: IntArray
 
     def generations(self) -> Iterator[IntArray]:
@@ -277,7 +292,7 @@ def integrate(
     """
     out, bins = np.empty((3, nodes.size)), tree.table.shape[1]
     _integrate(
-        nodes, mass, which, uniforms, tree.first, tree.facts, tree.table,
+        nodes, mass, which, uniforms, tree.first, tree.facts, tree.table, tree.noise,
         shares.below, shares.part, shares.slots, np.empty(bins + 1), *np.empty((3, bins)), out,
     )  # fmt: skip
     return out

@@ -1,4 +1,6 @@
 from .budget_split import split_epsilon
+from .joint import InRounds, JointMechanism, JointMethod, method_for
+from .noisy_sums import NoisySums
 from .private_bounds import PrivateBounds, area_prices, find_area
 from .protocol import MapEstimate, MapMethod, Method, NoiseAwareMethod, NoisyLevel, NoisyTree
 from .pyramid import Pyramid, PyramidMethod
@@ -14,12 +16,16 @@ from .zoom import Zoom, ZoomMethod
 from .zoom_tree import ZoomTree
 
 __all__ = [
+    "InRounds",
+    "JointMechanism",
+    "JointMethod",
     "MapEstimate",
     "MapMethod",
     "Method",
     "MethodEntry",
     "NoiseAwareMethod",
     "NoisyLevel",
+    "NoisySums",
     "NoisyTree",
     "PrivateBounds",
     "Pyramid",
@@ -30,6 +36,7 @@ __all__ = [
     "area_prices",
     "check_method_name",
     "find_area",
+    "method_for",
     "method_named",
     "register_method",
     "registered_methods",

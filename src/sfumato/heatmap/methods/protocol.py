@@ -165,10 +165,14 @@ class NoisyLevel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyTree:
-    """Released counts level by level from the top; `groups` maps one after another."""
+    """Released counts level by level from the top; `groups` maps one after another.
+
+    `shape` is that of the noise: 1 for Laplace noise, more for noise in shares.
+    """
 
     groups: int
     levels: tuple[NoisyLevel, ...]
+    shape: Fraction = Fraction(1)
 
     @staticmethod
     def from_json(data: Any) -> NoisyTree:
@@ -181,12 +185,14 @@ class NoisyTree:
                 )
                 for one in data["levels"]
             ),
+            Fraction(data.get("shape", 1)),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Integers only."""
         return {
             "groups": self.groups,
+            **({} if self.shape == 1 else {"shape": str(self.shape)}),
             "levels": [
                 {"level": one.level, "codes": one.codes.tolist(), "values": one.values.tolist()}
                 for one in self.levels

@@ -11,11 +11,13 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
+from sfumato.heatmap.inference.count_noise import count_noise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
+from sfumato.heatmap.methods.noisy_sums import NoisySums, OneHand
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
@@ -102,6 +104,10 @@ class Pyramid:
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """One tree of noisy counts."""
+        return self.sample_by(OneHand(noise), values)
+
+    def sample_by(self, sums: NoisySums, values: CellSums) -> NoisyTree:
+        """The same with counts that are made noisy in another way, level by level."""
         groups = values.groups
         if self.last_level > values.grid.levels:
             # The bound knows the number of cells of all groups together, so `cost` cannot always
@@ -116,13 +122,14 @@ class Pyramid:
             if level > self.first_level:
                 cells = Grid.children(cells).ravel()
             cells = cells[values.can_hold(level, cells)]
-            noisy = DiscreteLaplace(scale).sample(values.of_cells(level, cells), noise)
+            same = np.zeros(cells.size, dtype=np.int64)
+            noisy = sums.noisy(values.of_cells(level, cells), (scale,), same)
             kept = _largest(noisy, cells >> 2 * level, self.width)
             cells, noisy = cells[kept], noisy[kept]
             cells.setflags(write=False)
             noisy.setflags(write=False)
             levels.append(NoisyLevel(level, cells, noisy))
-        return NoisyTree(groups, tuple(levels))
+        return NoisyTree(groups, tuple(levels), sums.shape)
 
 
 def _largest(noisy: IntArray, groups: IntArray, width: int) -> IntArray:
@@ -212,4 +219,5 @@ def _noisy_counts(released: NoisyTree, pyramid: Pyramid, group: int, area: Area)
         np.concatenate(values),
         np.concatenate(scales),
         np.concatenate(ceiling),
+        law=count_noise(released.shape),
     )

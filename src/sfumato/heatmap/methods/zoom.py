@@ -18,6 +18,7 @@ from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, rough_masses
 from sfumato.heatmap.inference.sketch import sketch
 from sfumato.heatmap.inference.surroundings import FINEST
+from sfumato.heatmap.methods.noisy_sums import NoisySums, OneHand
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
@@ -25,7 +26,7 @@ from sfumato.heatmap.methods.protocol import (
 )
 from sfumato.heatmap.methods.zoom_tree import PricedLevel, ZoomTree, dearest_path
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
-from sfumato.privacy import UNITS, Bound, DiscreteLaplace, LaplaceLaw, Noise, PureDP, laplace_scale
+from sfumato.privacy import UNITS, Bound, LaplaceLaw, Noise, PureDP, laplace_scale
 from sfumato.privacy.accounting import Number, exact
 from sfumato.records import CellSums
 from sfumato.spaces import MAX_LEVELS, Area, Grid
@@ -120,6 +121,10 @@ class Zoom:
 
     def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
         """Level by level; what a cell pays is a function of what was released before."""
+        return self.sample_by(OneHand(noise), values)
+
+    def sample_by(self, sums: NoisySums, values: CellSums) -> ZoomTree:
+        """The same with counts that are made noisy in another way, round by round."""
         if values.grid.levels != self.grid_levels:
             raise InvalidParameter(
                 f"a zoom of data of {self.grid_levels} levels cannot count data of {values.grid.levels}; "
@@ -129,11 +134,11 @@ class Zoom:
         cells = np.arange(values.groups << 2 * level, dtype=np.int64)
         cells = cells[values.can_hold(level, cells)]
         first = PARTS if level == self.levels else FIRST_PARTS
-        purse = _Budget(self, values, noise)
+        purse = _Budget(self, values, sums)
         left = purse.count(level, cells, np.full(cells.size, PARTS), np.full(cells.size, first))
         while left.any():
             masses = self.masses(purse.tree, level, cells)
-            price = self.prices(masses)
+            price = self.prices(masses, sums.shape)
             splits = (2 * price <= left) & (level < self.levels)
             self._close(purse, level, cells[~splits], left[~splits], masses[~splits])
             quarters = Grid.children(cells[splits]).ravel()
@@ -154,9 +159,10 @@ class Zoom:
         found = rough_masses(seen.together, level, cells, seen.area)
         return np.nan_to_num(found, nan=0.0, posinf=1e12)
 
-    def prices(self, masses: FloatArray) -> IntArray:
+    def prices(self, masses: FloatArray, shape: Fraction = Fraction(1)) -> IntArray:
         """The parts that make the noise of a quarter at most mass / worth; more than PARTS where none do."""
-        parts = np.ceil(float(self.worth * self.part_scale / UNITS) / np.maximum(masses, 1e-9))
+        wide = math.sqrt(shape) * float(self.worth * self.part_scale / UNITS)
+        parts = np.ceil(wide / np.maximum(masses, 1e-9))
         return np.asarray(np.clip(parts, 1, 2 * PARTS), dtype=np.int64)
 
     def depths(self, masses: FloatArray, left: IntArray) -> IntArray:
@@ -186,9 +192,9 @@ def _scale(part_scale: Fraction, parts: int) -> Fraction:
 class _Budget:
     """Counts cells for parts of their budget, and keeps what was released; refuses what a cell cannot pay."""
 
-    def __init__(self, zoom: Zoom, values: CellSums, noise: Noise) -> None:
-        self._zoom, self.values, self._noise = zoom, values, noise
-        self.tree = ZoomTree(values.groups, zoom.part_scale, (), values.area)
+    def __init__(self, zoom: Zoom, values: CellSums, sums: NoisySums) -> None:
+        self._zoom, self.values, self._sums = zoom, values, sums
+        self.tree = ZoomTree(values.groups, zoom.part_scale, (), values.area, sums.shape)
 
     def count(self, level: int, cells: IntArray, left: IntArray, parts: IntArray) -> IntArray:
         """Buy noisy counts, if there is any cell to count; what each cell has left after it."""
@@ -205,15 +211,14 @@ class _Budget:
             raise SolverFailed(
                 "a path of zoom was to cost more than its budget; nothing was released"
             )
-        for price in np.unique(parts).tolist():
-            here = parts == price
-            scale = self._zoom.scale(price)
+        prices, which = np.unique(parts, return_inverse=True)
+        scales = tuple(self._zoom.scale(price) for price in prices.tolist())
+        for scale, price in zip(scales, prices.tolist(), strict=True):
             if scale * price < self._zoom.part_scale:
                 raise SolverFailed(
                     "noise of zoom was to be less than was paid for; nothing was released"
                 )
-            exact_counts = self.values.of_cells(level, cells[here])
-            noisy[here] = DiscreteLaplace(scale).sample(exact_counts, self._noise)
+        noisy[:] = self._sums.noisy(self.values.of_cells(level, cells), scales, which.ravel())
         for array in (cells, noisy, parts):
             array.setflags(write=False)
         self.tree = tree

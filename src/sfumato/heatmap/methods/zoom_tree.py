@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato._types import IntArray
+from sfumato.heatmap.inference.count_noise import count_noise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.methods.protocol import whole_numbers
 from sfumato.privacy import UNITS
@@ -35,13 +36,15 @@ class PricedLevel:
 class ZoomTree:
     """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units.
 
-    Outside the public `area` nothing was counted.
+    Outside the public `area` nothing was counted. `shape` is that of the noise: 1 for Laplace noise,
+    more for noise in shares.
     """
 
     groups: int
     part_scale: Fraction
     levels: tuple[PricedLevel, ...]
     area: Area | None = None
+    shape: Fraction = Fraction(1)
 
     @property
     def together(self) -> NoisyCounts:
@@ -56,6 +59,7 @@ class ZoomTree:
             float(self.part_scale / UNITS) / parts,
             np.zeros(parts.size, dtype=np.bool_),
             self.groups,
+            count_noise(self.shape),
         )
 
     def counts(self, group: int) -> NoisyCounts:
@@ -77,6 +81,7 @@ class ZoomTree:
                 every.values[here],
                 every.scales[here],
                 every.ceiling[here],
+                law=every.law,
             )
             for here in (order[low:high] for low, high in pairwise(ends))
         )
@@ -90,7 +95,8 @@ class ZoomTree:
             for tree, start in zip(trees, starts, strict=False)
             for one in tree.levels
         )
-        return ZoomTree(starts[-1], trees[0].part_scale, levels, trees[0].area)
+        first = trees[0]
+        return ZoomTree(starts[-1], first.part_scale, levels, first.area, first.shape)
 
     @staticmethod
     def from_json(data: Any) -> ZoomTree:
@@ -103,6 +109,7 @@ class ZoomTree:
                 PricedLevel(int(one["level"]), *(whole_numbers(one[name]) for name in names))
                 for one in data["levels"]
             ),
+            shape=Fraction(data.get("shape", 1)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -110,6 +117,7 @@ class ZoomTree:
         return {
             "groups": self.groups,
             "part_scale": str(self.part_scale),
+            **({} if self.shape == 1 else {"shape": str(self.shape)}),
             "levels": [
                 {
                     "level": one.level,

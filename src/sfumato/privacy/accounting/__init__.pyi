@@ -23,11 +23,21 @@ from .divergences import (
     renyi_divergence,
     total_variation,
 )
-from .guarantee import Claim, GaussianDP, Guarantee, Model, RandomApproxDP, RandomPureDP
+from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
 from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
 from .profile import privacy_profile
+from .trust import (
+    Joint,
+    Model,
+    Shuffled,
+    checked_model,
+    decode_model,
+    encode_model,
+    model_name,
+    who_is_trusted,
+)
 from .units import Clock, ValueColumns, period_of
 
 __all__ = [
@@ -41,6 +51,7 @@ __all__ = [
     "FlippedEdge",
     "GaussianDP",
     "Guarantee",
+    "Joint",
     "Loss",
     "Model",
     "MovedMass",
@@ -50,6 +61,7 @@ __all__ = [
     "RandomApproxDP",
     "RandomPureDP",
     "ReplaceUser",
+    "Shuffled",
     "SwappedCells",
     "ValueColumns",
     "advanced",
@@ -57,14 +69,17 @@ __all__ = [
     "as_approx",
     "as_zcdp",
     "canonical",
+    "checked_model",
     "compose",
     "consequence",
     "decode_guarantee",
     "decode_loss",
+    "decode_model",
     "decode_neighbors",
     "double_above",
     "encode",
     "encode_guarantee",
+    "encode_model",
     "exact",
     "fano_error",
     "gaussian_delta",
@@ -75,6 +90,7 @@ __all__ = [
     "laplace_scale",
     "least_samples",
     "max_divergence",
+    "model_name",
     "nonnegative",
     "parallel",
     "parameters",
@@ -91,4 +107,5 @@ __all__ = [
     "sqrt_above",
     "total_variation",
     "up",
+    "who_is_trusted",
 ]

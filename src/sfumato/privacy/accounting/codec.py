@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from sfumato.privacy.accounting.neighbors import (
     SwappedCells,
 )
 from sfumato.privacy.accounting.numbers import exact, written
+from sfumato.privacy.accounting.trust import Joint, Shuffled, decode_model, encode_model
 
 LOSSES: dict[str, type[Loss]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
 NEIGHBORS: dict[str, type[Neighbors]] = {
@@ -34,7 +35,7 @@ def parameters(value: Any) -> dict[str, Any]:
         value: A frozen dataclass.
 
     Returns:
-        Its fields by name; fractions as text, losses as objects.
+        Its fields by name; fractions as text, losses, trust models and mechanisms as objects.
 
     Example:
         >>> parameters(PureDP("1/3"))
@@ -50,7 +51,13 @@ def _plain(item: Any) -> Any:
         return written(item)
     if isinstance(item, tuple):
         return [_plain(part) for part in item]
-    return encode(item) if type(item).__name__ in LOSSES else item
+    if isinstance(item, Joint | Shuffled):
+        return encode_model(item)
+    if type(item).__name__ in LOSSES:
+        return encode(item)
+    # A mechanism inside another says its own name.
+    name = getattr(item, "name", None)
+    return {"name": name, **parameters(item)} if is_dataclass(item) else item
 
 
 def encode(value: Loss | Neighbors) -> dict[str, Any]:
@@ -123,7 +130,7 @@ def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
         "loss": encode(guarantee.loss),
         "neighbors": encode(guarantee.neighbors),
         "unit": guarantee.unit,
-        "model": guarantee.model,
+        "model": encode_model(guarantee.model),
         "computational": None if distance is None else written(distance),
     }
 
@@ -151,7 +158,7 @@ def decode_guarantee(data: Any) -> Guarantee:
         loss=decode_loss(data["loss"]),
         neighbors=decode_neighbors(data["neighbors"]),
         unit=data["unit"],
-        model=data["model"],
+        model=decode_model(data["model"]),
         computational=None if distance is None else exact(distance),
     )
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
 
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.losses import Loss, nonnegative, probability
 from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, plain
+from sfumato.privacy.accounting.trust import Model, checked_model, who_is_trusted
 from sfumato.privacy.accounting.units import period_of
-
-Model = Literal["central", "local"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,7 @@ class Guarantee:
             raise InvalidParameter(
                 "the unit of privacy must be named, e.g. 'user', got an empty name"
             )
-        if self.model not in get_args(Model):
-            raise InvalidParameter(f"model must be 'central' or 'local', got {self.model!r}")
+        checked_model(self.model)
 
     def __str__(self) -> str:
         step = str(self.neighbors)
@@ -45,7 +42,8 @@ class Guarantee:
             # What one step adds or removes is the unit, such as a user-day or a user-image, not all
             # of a user.
             step = step.replace("one user", f"one {self.unit}")
-        sentence = f"{self.loss} for each {self.unit} ({step}), {self.model} model"
+        trusted = who_is_trusted(self.model, self.unit)
+        sentence = f"{self.loss} for each {self.unit} ({step}), {trusted}"
         if self.computational is None:
             return sentence
         return (

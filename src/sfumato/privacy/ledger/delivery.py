@@ -164,6 +164,11 @@ def take_over(ledger: Ledger, number: int, asked: Entry) -> tuple[Entry, int]:
     """An entry whose values may be drawn again by what is asked, and the file that they go to, locked."""
     one, file = kept(ledger, number)
     paid = one.entry
+    if ledger.header.model not in ("central", "local"):
+        raise LedgerMismatch(
+            f"entry {number} of {ledger.path} was to be drawn by several parties, and the others may have seen "
+            "what was opened before this one stopped; release anew; nothing was drawn again"
+        )
     for name in ("mechanism", "computational", "clock", "periods", "table", "bound"):
         if getattr(paid, name) != getattr(asked, name):
             raise another(ledger, paid, name)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, Unguarded
-from sfumato.privacy.accounting.guarantee import Model
 from sfumato.privacy.accounting.losses import nonnegative
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors, ReplaceUser
 from sfumato.privacy.accounting.numbers import Number, written
+from sfumato.privacy.accounting.trust import Plain
 from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of
 
 T_co = TypeVar("T_co", covariant=True)
@@ -95,7 +95,7 @@ class Bound:
     unit: str
     clock: Clock | ValueColumns | None
     periods: tuple[str, ...] | None
-    model: Model
+    model: Plain
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Bound:
         unit: str = "user",
         clock: Clock | ValueColumns | None = None,
         periods: Sequence[str] | None = None,
-        model: Model = "central",
+        model: Plain = "central",
     ) -> None:
         if isinstance(clock, ValueColumns):
             if period_of(unit) is not None or not clock.named_by(unit):
@@ -130,7 +130,7 @@ class Bound:
                 f"periods are one or more different names, and go with a clock, got {periods} and the clock "
                 f"{clock or 'none'}; nothing was charged"
             )
-        if model not in get_args(Model):
+        if model not in get_args(Plain):
             raise InvalidParameter(
                 f"model must be 'central' or 'local', got {model!r}; nothing was charged"
             )

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, NotComparable
-from sfumato.privacy.accounting.guarantee import Guarantee, Model
+from sfumato.privacy.accounting.guarantee import Guarantee
 from sfumato.privacy.accounting.losses import Loss, PureDP
 from sfumato.privacy.accounting.neighbors import Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting.trust import Model
 from sfumato.privacy.ledger import charging, delivery, entries, moving, terms
 from sfumato.privacy.ledger.accounts import Changes
 from sfumato.privacy.ledger.budget import several_refused
@@ -73,8 +74,8 @@ class Ledger:
                 clock of the first charge; the budget is for each), or one in a value: "user-image".
             source: The name of the data that the budget is for.
             neighbors: Between which data sets nobody can tell; one user added or removed by default.
-            model: "central", or "local" for noise that is added before anybody sees the data; such
-                a ledger pays for nothing that was gathered.
+            model: "central"; "local" for noise that is added before anybody sees the data, and
+                for nothing that was gathered; `Joint` or `Shuffled` for noise in shares alone.
             teams: Sub-budgets by name, which add up to at most the budget. A number is the epsilon
                 (or rho) of one, with its share of delta.
 
@@ -97,7 +98,12 @@ class Ledger:
 
     @classmethod
     def rehearsal(
-        cls, budget: Loss, *, unit: str = "user", neighbors: Neighbors | None = None
+        cls,
+        budget: Loss,
+        *,
+        unit: str = "user",
+        neighbors: Neighbors | None = None,
+        model: Model = "central",
     ) -> Ledger:
         """A ledger in memory for simulations on public data; its releases are marked, and protect nobody.
 
@@ -106,7 +112,7 @@ class Ledger:
         """
         ledger = cls.__new__(cls)
         ledger.path = Path(str(REHEARSAL))
-        ledger.header = new_header(budget, unit, REHEARSAL, neighbors, "central")
+        ledger.header = new_header(budget, unit, REHEARSAL, neighbors, model)
         ledger._memory = ledger_file.new_book(ledger.header.to_json())
         return ledger
 
@@ -181,10 +187,7 @@ class Ledger:
         if not note.isprintable():
             raise InvalidParameter("a note must be printable on one line; nothing was charged")
         terms.check_guarded(self.header, guarded, source, self.path)
-        if not isinstance(getattr(mechanism, "name", None), str):
-            raise InvalidParameter(
-                f"release takes a mechanism, got {mechanism!r}; nothing was charged"
-            )
+        terms.check_mechanism(self.header, mechanism, source, self.path)
         cost = entries.paid(mechanism.cost(guarded.bound), pay)
         entry = entries.draft(mechanism, guarded, cost, source)
         entry = replace(entry, note=note, team=team)
@@ -276,6 +279,7 @@ class Ledger:
         """
         source = SystemNoise() if noise is None else noise
         terms.check_guarded(self.header, guarded, source, self.path)
+        terms.check_mechanism(self.header, mechanism, source, self.path)
         entry, handle = delivery.take_over(
             self, number, entries.draft(mechanism, guarded, None, source)
         )
@@ -349,13 +353,8 @@ class Ledger:
             value = mechanism.sample(open_for_release(guarded), noise)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
-            promise = Guarantee(
-                entry.cost,
-                self.header.neighbors,
-                self.header.unit,
-                self.header.model,
-                entry.computational,
-            )
+            of = self.header
+            promise = Guarantee(entry.cost, of.neighbors, of.unit, of.model, entry.computational)
             exponent = guarded.exponent if mechanism.additive else 0
             drawn = Release(value, exponent, promise, self.header.id, entry, self.header.rehearsal)
             if handle >= 0:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerError
 from sfumato.files import decoding
@@ -20,10 +20,11 @@ from sfumato.privacy.accounting.codec import (
     encode,
     parameters,
 )
-from sfumato.privacy.accounting.guarantee import Guarantee, Model
+from sfumato.privacy.accounting.guarantee import Guarantee
 from sfumato.privacy.accounting.losses import ZCDP, Loss
 from sfumato.privacy.accounting.neighbors import AddRemoveUser, Neighbors
 from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting.trust import Model, decode_model, encode_model
 from sfumato.privacy.accounting.units import (
     NAMED,
     Clock,
@@ -71,7 +72,7 @@ class Header:
             "neighbors": encode(self.neighbors),
             "unit": self.unit,
             "source": str(self.source),
-            "model": self.model,
+            "model": encode_model(self.model),
             "rehearsal": self.rehearsal,
             **({"format": self.format} if self.format > 1 else {}),
             **(
@@ -87,7 +88,9 @@ class Header:
         if data["rehearsal"] is not in_memory:
             raise InvalidInput("a file is no rehearsal")
         unknown = [*data.get("requires", ())]
-        if data["model"] not in get_args(Model):
+        try:
+            model = decode_model(data["model"])
+        except InvalidInput:
             unknown.append(canonical(data["model"]))
         if data.get("format", 1) not in (1, 2) or unknown:
             raise LedgerError(later(" and ".join(map(str, unknown or [data["format"]]))))
@@ -98,7 +101,7 @@ class Header:
             neighbors=decode_neighbors(data["neighbors"]),
             unit=str(data["unit"]),
             source=REHEARSAL if in_memory else str(data["source"]),
-            model=data["model"],
+            model=model,
             teams={str(team): decode_loss(one) for team, one in data.get("teams", {}).items()},
             format=int(data.get("format", 1)),
         )

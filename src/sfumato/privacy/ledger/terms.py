@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidParameter, LedgerClosed, LedgerMismatch
+from sfumato.privacy.accounting.trust import model_name
 from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of
 from sfumato.privacy.ledger.guarded import Bound, Guarded, Table
 from sfumato.privacy.ledger.statement import Header
@@ -49,6 +50,27 @@ def check_bound(header: Header, bound: Bound, path: Path) -> None:
             f"{path} is of the local model: it pays for noise that each device or person adds to "
             "their own data, and this was gathered, which takes a ledger of the central model; nothing "
             "was charged"
+        )
+
+
+def check_mechanism(header: Header, mechanism: Any, noise: Noise, path: Path) -> None:
+    """Refuse noise in shares where one hand is to add all of it, the reverse, and shares of others.
+
+    Mechanisms and sources of noise in shares have a `trust`; no others do.
+    """
+    if not isinstance(getattr(mechanism, "name", None), str):
+        raise InvalidParameter(f"release takes a mechanism, got {mechanism!r}; nothing was charged")
+    own = None if header.model in ("central", "local") else header.model
+    for what, trust in (
+        (mechanism.name, getattr(mechanism, "trust", None)),
+        (type(noise).__name__, getattr(noise, "trust", None)),
+    ):
+        if trust == own:
+            continue
+        kind = "noise that one hand adds" if trust is None else f"for the {model_name(trust)}"
+        raise LedgerMismatch(
+            f"{path} is of the {model_name(header.model)} and pays for nothing else, {what} is {kind}; "
+            "nothing was charged"
         )
 
 

@@ -4,6 +4,7 @@ from .permute_and_flip import PermuteAndFlip
 from .protocol import Mechanism
 from .randomised_response import RandomisedResponse
 from .rounded_gaussian import RoundedGaussian
+from .shared_laplace import SharedLaplace, noisy_sum
 
 __all__ = [
     "DiscreteGaussian",
@@ -12,4 +13,6 @@ __all__ = [
     "PermuteAndFlip",
     "RandomisedResponse",
     "RoundedGaussian",
+    "SharedLaplace",
+    "noisy_sum",
 ]

@@ -1,9 +1,21 @@
 from .keyed import EPOCH_BYTES, KEY_BYTES, KeyedNoise, derive_key, keyed_draws, keystream
 from .laws import LARGEST_ROUNDED, GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
 from .lookup import look_up
+from .polya_law import PolyaLaw
 from .protocol import Noise
+from .shares import (
+    SharedNoise,
+    SimulatedShares,
+    draw_polya,
+    draw_shares,
+    field_bits,
+    from_field,
+    to_field,
+    wrap_chance,
+)
 from .system import SystemNoise
 from .tables import Sampler, sampler
+from .variance_gamma import VarianceGamma
 
 __all__ = [
     "EPOCH_BYTES",
@@ -14,12 +26,22 @@ __all__ = [
     "LaplaceLaw",
     "Law",
     "Noise",
+    "PolyaLaw",
     "RoundedGaussianLaw",
     "Sampler",
+    "SharedNoise",
+    "SimulatedShares",
     "SystemNoise",
+    "VarianceGamma",
     "derive_key",
+    "draw_polya",
+    "draw_shares",
+    "field_bits",
+    "from_field",
     "keyed_draws",
     "keystream",
     "look_up",
     "sampler",
+    "to_field",
+    "wrap_chance",
 ]

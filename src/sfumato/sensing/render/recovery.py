@@ -73,6 +73,7 @@ def _remarks(result: RecoveryResult) -> list[str]:
     told = result.diagnostics
     said = [told.verdict.message, *told.verdict.reasons]
     more = [*told.remarks, *(() if told.field is None else told.field.messages)]
+    more += [] if told.ceiling is None else [told.ceiling.message]
     # What the verdict says is not said again.
     return [one for one in more if not any(one in sentence for sentence in said)]
 
@@ -177,7 +178,13 @@ def _status(result: RecoveryResult) -> str:
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
     head += f"; radius {found.radius:.4g}"
     if result.expected_noise:
-        head += f", noise about {result.expected_noise:.4g} (sigma {result.sigma:.4g})"
+        unit = result.site.reading_unit
+        sigma = f"{result.sigma:.4g}"
+        if unit.size != 1:
+            sigma += f", {unit.text(result.sigma or 0.0)} of a reading"
+        elif unit.name:
+            sigma += f" {unit.name}"
+        head += f", noise about {result.expected_noise:.4g} (sigma {sigma})"
     return head
 
 

@@ -6,15 +6,14 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.sensing.results.verdict import Verdict
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
+from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
     from sfumato.sensing.diagnostics.misfit import Misfit
     from sfumato.sensing.recovery.ceiling import Ceiling
-
-UNJUDGED = Verdict("nothing", "nothing was judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +171,8 @@ def suspects_from(data: Any) -> tuple[FaultySensor, ...]:
     """The suspected sensors that a JSON list states."""
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 
-    return tuple(FaultySensor(**one) for one in data)
+    # A file of before has no unit.
+    units = [ReadingUnit.from_json(one["unit"]) if "unit" in one else AS_READ for one in data]
+    return tuple(
+        FaultySensor(**{**one, "unit": unit}) for one, unit in zip(data, units, strict=True)
+    )

@@ -29,7 +29,6 @@ from sfumato.privacy import (
     guard,
     read_release,
 )
-from sfumato.privacy.accounting import Model
 from sfumato.spaces import Graph
 
 UNIT = "node"
@@ -153,8 +152,15 @@ def bound_of(count: int) -> Bound:
     Returns:
         The bound of their answers, for a ledger.
     """
-    model: Model = "local" if count == 1 else "central"
-    return Bound(ReplaceUser(), count, l1=1, linf=1, entries=1, unit=UNIT, model=model)
+    return Bound(
+        ReplaceUser(),
+        count,
+        l1=1,
+        linf=1,
+        entries=1,
+        unit=UNIT,
+        model="local" if count == 1 else "central",
+    )
 
 
 def about_answers(graph: Graph, names: Sequence[str], answered: list[int]) -> dict[str, Any]:

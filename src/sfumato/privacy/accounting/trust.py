@@ -1,0 +1,209 @@
+"""Trust models: who had to be trusted with what, as part of a guarantee.
+
+Model = "central" | "local" | Joint | Shuffled
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, assert_never, get_args
+
+from sfumato.errors import InvalidInput, InvalidParameter
+
+MOST_PARTIES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Parties that keep their own rows and add noise in shares; so many of them may pool what they know.
+
+    A party knows its own share, so the shares of the others alone must be noise enough: each has
+    shape 1 / (parties - curious), and the sum of all has shape parties / (parties - curious).
+    Proof: docs/proofs/shared-noise.md
+
+    >>> Joint(3).share_shape, Joint(3).sum_shape
+    (Fraction(1, 2), Fraction(3, 2))
+    """
+
+    parties: int
+    curious: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("parties", "curious"):
+            if type(getattr(self, name)) is not int:
+                raise InvalidParameter(
+                    f"{name} must be a whole number, got {getattr(self, name)!r}; nothing was charged"
+                )
+        if not 2 <= self.parties <= MOST_PARTIES:
+            raise InvalidParameter(
+                f"parties must be 2 to {MOST_PARTIES}, got {self.parties}; nothing was charged"
+            )
+        if not 0 <= self.curious < self.parties:
+            raise InvalidParameter(
+                f"curious must lie in 0..{self.parties - 1}, since somebody's noise must stay unknown, got "
+                f"{self.curious}; nothing was charged"
+            )
+
+    @property
+    def honest(self) -> int:
+        """How many parties' shares are noise enough."""
+        return self.parties - self.curious
+
+    @property
+    def share_shape(self) -> Fraction:
+        """The shape of one party's share."""
+        return Fraction(1, self.honest)
+
+    @property
+    def sum_shape(self) -> Fraction:
+        """The shape of the noise on what is released: the variance is so many times the central one."""
+        return Fraction(self.parties, self.honest)
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    """Devices that add noise in shares and send through a shuffler, which mixes at least `batch` of them."""
+
+    batch: int
+
+    def __post_init__(self) -> None:
+        if type(self.batch) is not int or self.batch < 2:
+            raise InvalidParameter(
+                f"batch must be a whole number of at least 2 devices, got {self.batch!r}; nothing was charged"
+            )
+
+
+Plain = Literal["central", "local"]
+Model = Plain | Joint | Shuffled
+
+
+def checked_model(model: Any) -> Model:
+    """The model itself; anything that is none is refused.
+
+    Args:
+        model: "central", "local", a `Joint` or a `Shuffled`.
+
+    Returns:
+        The model.
+
+    Raises:
+        InvalidParameter: It is none of them.
+
+    """
+    if isinstance(model, Joint | Shuffled) or model in get_args(Plain):
+        found: Model = model
+        return found
+    raise InvalidParameter(
+        f"model must be 'central' or 'local', a Joint or a Shuffled, got {model!r}"
+    )
+
+
+def model_name(model: Model) -> str:
+    """What a model is called.
+
+    Args:
+        model: The trust model.
+
+    Returns:
+        A few words.
+
+    Example:
+        >>> model_name("central"), model_name(Joint(3))
+        ('central model', 'joint model of 3 parties, 1 of them curious')
+
+    """
+    match model:
+        case "central" | "local":
+            return f"{model} model"
+        case Joint(parties, curious):
+            return f"joint model of {parties} parties, {curious or 'none'} of them curious"
+        case Shuffled(batch):
+            return f"shuffled model, {batch} devices mixed at least"
+        case _:
+            assert_never(model)
+
+
+def who_is_trusted(model: Model, unit: str) -> str:
+    """Who is trusted with what, and what is not covered.
+
+    Args:
+        model: The trust model.
+        unit: The unit of privacy: what a person is called.
+
+    Returns:
+        Words for the end of a guarantee; the name alone for the central and the local model.
+
+    """
+    match model:
+        case "central" | "local":
+            return model_name(model)
+        case Joint(parties, curious):
+            if curious == 0:
+                pooled = "it protects against outsiders only, since a party that looks knows part of the noise"
+            elif curious == 1:
+                pooled = "any 1 of them may use all that it sees"
+            else:
+                pooled = f"any {curious} of them may pool all that they see"
+            return (
+                f"joint model: {parties} parties keep their own rows, add their own shares of the noise and "
+                f"are trusted to keep to the protocol (honest but curious): {pooled}; a {unit} whom "
+                "several parties know has mass 1 in each and loses so much once for each; not covered: a "
+                "party that lies about its rows, or stops"
+            )
+        case Shuffled(batch):
+            return (
+                f"shuffled model: devices add their own shares of the noise, and a shuffler is trusted to mix "
+                f"those of {batch} devices at least, to forget who sent what, and not to work with "
+                "whoever adds them up; not covered: devices that lie, or send no noise"
+            )
+        case _:
+            assert_never(model)
+
+
+def encode_model(model: Model) -> str | dict[str, Any]:
+    """A model as JSON: a word, or an object that says its kind.
+
+    Args:
+        model: The trust model.
+
+    Returns:
+        What `decode_model` reads.
+
+    Example:
+        >>> encode_model("central"), encode_model(Joint(3))
+        ('central', {'kind': 'joint', 'parties': 3, 'curious': 1})
+
+    """
+    match model:
+        case "central" | "local":
+            return model
+        case Joint(parties, curious):
+            return {"kind": "joint", "parties": parties, "curious": curious}
+        case Shuffled(batch):
+            return {"kind": "shuffled", "batch": batch}
+        case _:
+            assert_never(model)
+
+
+def decode_model(data: Any) -> Model:
+    """The model that JSON states.
+
+    Args:
+        data: What `encode_model` gave.
+
+    Returns:
+        The model.
+
+    Raises:
+        InvalidInput: It states none that this version knows.
+
+    """
+    try:
+        if isinstance(data, str):
+            return checked_model(data)
+        rest = dict(data)
+        kinds: dict[str, type[Joint | Shuffled]] = {"joint": Joint, "shuffled": Shuffled}
+        return kinds[rest.pop("kind")](**rest)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise InvalidInput(f"not a trust model: {str(data)[:200]}") from problem

@@ -11,8 +11,9 @@ from rich.table import Table
 from sfumato.figures import at_least
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
 from sfumato.sensing.render.words import percent, text_of
+from sfumato.sensing.results.mass_by_place import spacing
 from sfumato.sensing.results.recovery import RecoveryResult
-from sfumato.spaces import Graph, Grid, Line
+from sfumato.spaces import Graph
 
 MAX_ROWS = 20
 MAX_MEMBERS = 12
@@ -142,7 +143,7 @@ def cluster_lines(result: RecoveryResult, answer: Answer) -> list[str]:
     """Where an answer has its mass: the largest clusters, one cell to each side of their largest source."""
     found, space = answer.estimate, result.site.operator.space
     places, masses = found.places, found.masses.copy()
-    total, reach = float(masses.sum()), _spacing(space) * (1 + 1e-6)
+    total, reach = float(masses.sum()), spacing(space) * (1 + 1e-6)
     clusters: list[tuple[Any, float]] = []
     while len(clusters) < MAX_CLUSTERS and masses.max(initial=0) > 0:
         top = int(masses.argmax())
@@ -160,16 +161,6 @@ def cluster_lines(result: RecoveryResult, answer: Answer) -> list[str]:
     rest = float(masses.sum())
     rows += [f"{rest:.2g} elsewhere"] if rest >= CRUMB * total else []
     return ["its mass: " + ", ".join(rows)]
-
-
-def _spacing(space: Any) -> float:
-    """How far neighboring cells are apart; 0 where they are places of their own, nodes or desks."""
-    if isinstance(space, Line):
-        return float(np.median(np.diff(space.positions))) if space.size > 1 else 0.0
-    if isinstance(space, Grid):
-        west, south, east, north = space.bounds
-        return max(east - west, north - south) / float(space.side)
-    return 0.0
 
 
 def _called(place: dict[str, Any]) -> str:

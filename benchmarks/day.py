@@ -1,8 +1,10 @@
 """A day's work: CPU time of seven heatmap commands, of this tree and, with `--against`, of another one.
 
-Each job is a command in a process of its own, machine code and fonts already there. With
-`--against PATH`, the root of another checkout, both trees run in turn on the same files, so that
-what else a machine does weighs on both. Prints Markdown; `--runs N` (5) and `--only NAME` for less.
+Each job is a command in a process of its own, what machines keep between processes (machine code,
+fonts) already there; libraries that start threads are told to take one, so that nobody's waiting
+counts as work. With `--against PATH`, the root of another checkout, both trees run in turn on the
+same tables, so that what else a machine does weighs on both. Prints Markdown, a row as soon as it is
+there; `--runs N` (3) and `--only NAME` for less.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -24,6 +27,7 @@ import pyarrow.parquet as pq
 
 HERE = Path(__file__).resolve().parent.parent
 COMMAND = "from sfumato.cli.main import main; main()"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 BOX = (-122.52, 37.70, -122.35, 37.82)
 CITY = f"--bounds={','.join(map(str, BOX))}"
 LEDGER = "--ledger day.ledger --epsilon 1 --quiet"
@@ -105,13 +109,14 @@ def zones() -> dict[str, object]:
 
 
 def run(tree: Path, line: str, folder: Path, *more: str) -> float:
-    """CPU seconds, user and system, of a command of the package in this tree."""
+    """User seconds of a processor that a command of the package in this tree takes."""
     env = os.environ | {
         "PYTHONPATH": str(tree / "src"),
-        "NUMBA_CACHE_DIR": str(folder / f"code-{tree.name}"),
+        "NUMBA_CACHE_DIR": str(folder / "kept"),
         "COLUMNS": "100",
+        **dict.fromkeys(THREADS, "1"),
     }
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = subprocess.run(  # noqa: S603 - it runs Python on the text above
         [sys.executable, "-c", COMMAND, *line.split(), *more],
         cwd=folder,
@@ -122,31 +127,34 @@ def run(tree: Path, line: str, folder: Path, *more: str) -> float:
     )
     if done.returncode:
         raise SystemExit(f"{line}\n{done.stderr}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def main() -> None:
     """One table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, help="the root of another checkout")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="jobs whose name has this in it")
     asked = parser.parse_args()
     trees = [HERE] if asked.against is None else [asked.against.resolve(), HERE]
     print("\n## A day's work\n")
-    print(f"`benchmarks/day.py`, CPU time of whole commands, median of {asked.runs}.\n")
+    print(f"`benchmarks/day.py`, user seconds of whole commands, median of {asked.runs}.\n")
     print(
-        "| command | CPU |" if len(trees) == 1 else f"| command | {trees[0].name} | now | ratio |"
+        "| command | CPU |" if len(trees) == 1 else f"| command | {trees[0].name} | now | ratio |",
+        flush=True,
     )
     print("|---|---:|" if len(trees) == 1 else "|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        prepare(folder)
+        folders = [Path(name, str(number)) for number in range(len(trees))]
+        folders[0].mkdir()
+        prepare(folders[0])
+        for other in folders[1:]:
+            shutil.copytree(folders[0], other)
         budget = "--epsilon 1000 --unit user --source day --quiet"
-        run(trees[0], f"ledger create day.ledger {budget}", folder)
-        # An old tree cannot read what a new one saved.
-        run(trees[0], f"{CABS} --out saved.json", folder)
+        for tree, folder in zip(trees, folders, strict=True):
+            run(tree, f"ledger create day.ledger {budget}", folder)
+            run(tree, f"{CABS} --out saved.json", folder)
         for job, line in JOBS.items():
             if asked.only not in job:
                 continue
@@ -155,7 +163,7 @@ def main() -> None:
             more += ["--other-table"] if "release" in line else []
             spent: list[list[float]] = [[] for _ in trees]
             for number in range(asked.runs + 1):
-                for tree, found in zip(trees, spent, strict=True):
+                for tree, folder, found in zip(trees, folders, spent, strict=True):
                     taken = run(tree, line, folder, *more)
                     if number:  # the first one compiles
                         found.append(taken)

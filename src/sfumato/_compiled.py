@@ -17,11 +17,15 @@ import os
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from sfumato import __version__
 
 HERE = Path(__file__).parent
+# Threads that need a function at once wait for one of them to make it: where machine code is kept is a
+# setting of all of numba, and no thread may see that of another's function.
+MAKING = RLock()
 
 
 @lru_cache(maxsize=1)
@@ -64,15 +68,20 @@ class Outer:
     @cached_property
     def compiled(self) -> Any:
         """What numba made of it, kept in `cache_folder()` or, if that cannot be, nowhere."""
-        numba = _numba()
-        # Read when a function is decorated: what others compile stays where they want it.
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder()
-        try:
-            return numba.njit(cache=True, **self.options)(self.py_func)
-        except RuntimeError:  # no locator: there is no folder to write to
-            return numba.njit(**self.options)(self.py_func)
-        finally:
-            numba.config.CACHE_DIR = before
+        with MAKING:
+            if (made := self.__dict__.get("compiled")) is not None:
+                return made
+            numba = _numba()
+            # Read when a function is decorated: what others compile stays where they want it.
+            before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder()
+            try:
+                made = numba.njit(cache=True, **self.options)(self.py_func)
+            except RuntimeError:  # no locator: there is no folder to write to
+                made = numba.njit(**self.options)(self.py_func)
+            finally:
+                numba.config.CACHE_DIR = before
+            self.__dict__["compiled"] = made
+        return made
 
     def __call__(self, *values: Any) -> Any:
         """Run what was compiled."""
@@ -94,7 +103,11 @@ class Inner:
     def compiled(self) -> Any:
         """What numba made of it; nothing is made for calls from Python."""
         quick = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        return _numba().njit(**quick, **self.options)(self.function)
+        with MAKING:
+            if (made := self.__dict__.get("compiled")) is None:
+                made = _numba().njit(**quick, **self.options)(self.function)
+                self.__dict__["compiled"] = made
+        return made
 
     def __call__(self, *values: Any) -> Any:
         """Run without being compiled."""

@@ -184,3 +184,17 @@ def test_mistakes_end_in_a_sentence(words: list[str], said: str) -> None:
     done = plan(*words)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_a_plan_of_maps_that_are_to_be_pooled_says_what_it_does_not_forecast() -> None:
+    words = ["--epsilon", "1", "--users", "537", "--frames", "24"]
+    alone, pooled = plan(*words).stdout, plan(*words, "--pooling", "partial").stdout
+    told = [line for line in pooled.splitlines() if line not in alone.splitlines()]
+    assert len(told) == 1
+    assert told[0].startswith("forecasts are of each map by itself: pooled, maps that are alike")
+    found = asked(*words, "--pooling", "partial")
+    assert found.pop("pooled") is True
+    assert found == asked(*words)
+    one = plan(*words[:4], "--pooling", "partial")
+    assert one.exit_code == 2
+    assert "shares strength between several maps" in " ".join(one.stderr.split())

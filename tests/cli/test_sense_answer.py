@@ -336,7 +336,7 @@ def test_an_offset_is_taken_off() -> None:
     told = answer(*words, "--fit", "offset", "--count", "1")
     field = told["answer"]["field"]
     assert field["offset"] == pytest.approx(1.5, abs=8 * SIGMA)
-    off = f"an offset of {field['offset']:.3g} ± {field['offset_error']:.2g} ("
+    off = f"an offset of {field['offset']:.3g} ± {field['offset_error']:.2g} mass ("
     assert any(off in sentence for sentence in field["said"])
     assert abs(field["offset"] - 1.5) < 8 * field["offset_error"] < 8 * SIGMA
     # Without it the rival spreads sources everywhere.

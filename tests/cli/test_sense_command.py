@@ -287,8 +287,8 @@ def test_a_plan_says_what_the_library_plans() -> None:
     text = done("plan", "site.json", "--epsilon", "1", "--quiet")
     assert text.stderr == ""
     assert text.stdout.splitlines()[2] == (
-        f"readings move by {wanted.sensitivity.l2:.4g} together, so each sensor adds noise of sigma "
-        f"{wanted.sigma:.4g} for epsilon 1, delta 1e-06"
+        f"readings move by {wanted.sensitivity.l2:.4g} mass together, so each sensor adds noise of sigma "
+        f"{wanted.sigma:.4g} mass for epsilon 1, delta 1e-06"
     )
     lines = text.stdout.splitlines()[1:]
     # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).

@@ -159,7 +159,7 @@ def test_readings_of_nothing_tell_nothing() -> None:
     verdict, found = said.stdout.splitlines()
     assert found.startswith("hall: zero; radius 1, noise about ")
     sigma = json.loads(Path("rec.json").read_text())["sigma"]
-    assert found.endswith(f" (sigma {sigma:.4g})")
+    assert found.endswith(f" (sigma {sigma:.4g} mass)")
     # A radius that is too wide is no misfit: these are the readings of an empty hall.
     assert verdict == (
         "verdict: nothing can be told: the readings are within their noise of no sources at all"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.cli.sense_runs import HALL, TOLD, alone, answer, done, hall, refused, spelled, table
 
+from sfumato.cli.endings import UNRELIABLE
 from sfumato.figures import sheet
 from sfumato.privacy import ZCDP, ApproxDP, Loss, PureDP, as_approx, gaussian_sigma
 from sfumato.privacy.accounting.codec import encode
@@ -89,7 +90,10 @@ def test_a_source_is_followed_in_the_order_of_times() -> None:
     assert 0.05 < told["speed"] < 0.3  # it goes 0.1 in a round; six speeds are tried, in ratios
     assert (told["rhat"], told["mixed"]) == (None, True)
     said = done("track", "r.json").stdout
-    assert said.startswith("hall: 5 rounds, 1 source of mass ")
+    first, second, *_ = said.splitlines()
+    assert first == f"verdict: {told['verdict']['said']}"
+    assert told["verdict"]["kind"] == "rely"
+    assert second.startswith("hall: 5 rounds, 1 source of mass ")
     assert said.splitlines()[-1] == told["statement"]
     assert refused(8, "track", "r.json", "--out", "t.json").startswith(
         "t.json exists already and is kept"
@@ -286,7 +290,7 @@ def test_a_second_source_that_is_not_there_is_doubted(monkeypatch: pytest.Monkey
     unmixed = done("track", "r.json", "--count", "2", "--seed", "1")
     assert "did NOT mix" in unmixed.stdout
     assert "times as likely" not in unmixed.stdout
-    assert answer("track", "r.json")["fewer"] is None
+    assert answer("track", "r.json")["fewer"] < 1e-9  # that nobody is there at all
 
 
 def doubts(fewer: float | None, masses: int, *, mixed: bool = True) -> list[str]:
@@ -332,11 +336,13 @@ def row_of_rounds(*, drift: float) -> list[str]:
 
 def test_a_drifting_sensor_is_told_and_left_out_on_demand() -> None:
     words = row_of_rounds(drift=0.5)
-    used = answer(*words)
+    used = answer(*words, codes=[UNRELIABLE])
+    assert used["verdict"]["kind"] == "misfit"
     (bad,) = used["suspects"]
     assert (bad["sensor"], used["left_out"]) == ("s4", False)
     assert abs(bad["drift"] - 0.5) < 6 * bad["drift_error"] < 0.1
-    assert "and was used all the same: --without-suspects" in " ".join(done(*words).stdout.split())
+    said = " ".join(done(*words, codes=[UNRELIABLE]).stdout.split())
+    assert "; --without-suspects leaves it out" in said
     left = answer(*words, "--without-suspects")
     assert (left["suspects"], left["left_out"]) == (used["suspects"], True)
     assert set(cells(left)) <= {18, 19, 20}

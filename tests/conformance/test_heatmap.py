@@ -189,6 +189,12 @@ def test_a_release_is_the_same_from_command_call_and_file(case: str) -> None:
         assert saved(by_command) == saved(by_call)
         whole = json.loads(Path(by_call).read_text())
         del whole["uncertainty"]
+        # A saved map shows what it showed, without drawing it again.
+        known, shown = read_heatmap(by_call), whole.pop("silent")
+        if shown is not None:
+            assert shown == one.uncertainty().shown.to_json()
+            assert np.array_equal(known.shown_uncertainty().silent, one.uncertainty().silent)
+            assert known.shown_uncertainty().marks == one.uncertainty().marks
         # How far off the map is: the command, the call, the map, the file, and the file opened.
         assert whole.pop("error") == error == one.error().to_json()
         assert one.to_json() == whole

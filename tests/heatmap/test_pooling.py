@@ -19,12 +19,15 @@ from tests.chance import LEVEL
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap import (
     HeatmapRelease,
+    as_text,
+    compare_maps,
     plan_release,
     pool_maps,
     read_heatmap,
     rehearse_heatmap,
     release_heatmap,
 )
+from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import SimulatedNoise
 from sfumato.heatmap.analysis import similarity, smooth
 from sfumato.heatmap.inference import CountsPosterior, NoisyCounts, common_counts, pool_counts
@@ -33,6 +36,7 @@ from sfumato.heatmap.inference.cascade import MASSES, SHAPES
 from sfumato.heatmap.inference.posterior import first_passes
 from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.pipeline import pooling as pipeline
+from sfumato.heatmap.render.error import error_facts, error_lines, errors_line
 from sfumato.privacy import UNITS, KeyedNoise, Ledger, PureDP
 from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area, Grid
@@ -312,6 +316,19 @@ def test_pooling_then_or_later_from_saved_files_is_the_same(
         assert "pooled" not in alone.statement
     # Pooled maps keep their own counts: pooled again they are the same.
     assert all(map(same, pool_maps(later.maps).maps, later.maps))
+    # What draws miss was measured on maps by themselves.
+    alone, said = read_heatmap(saved[0]), later.maps[0].error()
+    assert (said.emd, said.similarity, said.pearson) == (None,) * 3
+    assert alone.error().emd is not None
+    assert MapError.from_json(json.loads(json.dumps(said.to_json()))) == said
+    assert "not stated: it is pooled" in error_lines(said)[0]
+    assert "not stated: it is pooled" in errors_line([one.error() for one in later.maps])
+    assert error_facts(said)[0][1].startswith("not stated: it is pooled")
+    # That one map is pooled and the other not is said, whichever is the first.
+    pooled = later.maps[0]
+    for pair in ((alone, pooled), (pooled, alone)):
+        assert "is pooled with other maps and" in as_text(compare_maps(*pair))
+    assert "pooled with" not in as_text(compare_maps(pooled, later.maps[1]))
 
 
 @pytest.mark.unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,10 +11,21 @@ from scipy import stats
 from tests.chance import LEVEL
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.accuracy.noise_mark import SimulatedNoise
 from sfumato.heatmap.inference import posterior
 from sfumato.heatmap.inference.cascade import MASSES, SHAPES, fit_mixture, mixed, usual_mixture
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CountsPosterior, _first_fit, rough_masses
+from sfumato.heatmap.inference.posterior import (
+    CountsPosterior,
+    _first_fit,
+    mean_maps,
+    rough_masses,
+)
+from sfumato.heatmap.methods.zoom import ZoomMethod
+from sfumato.heatmap.methods.zoom_tree import ZoomTree
+from sfumato.privacy import UNITS
+from sfumato.records import CellSums, bound_of_sums
+from sfumato.spaces import Area, Grid, area_of_plane
 
 FloatArray = npt.NDArray[np.float64]
 RNG = np.random.Generator
@@ -108,7 +121,7 @@ def test_sixteen_draws_are_near_the_mean(name: str) -> None:
     """Within a third of a deviation of the posterior: a mean of 16 drawn by chance would be a quarter off."""
     fit = _first_fit(CASES[name])
     found, wanted = (fit.laid_out(fit.mean(draws), 1) for draws in (16, 512))
-    drawn = fit.drawn(fit.totals(200), np.arange(200))
+    drawn = fit.drawn(fit.totals(200)[:, 0], np.arange(200))
     maps = [fit.laid_out(mass, 1) for mass in drawn]
     assert (np.abs(found - wanted) <= np.std(maps, axis=0) / 3).all()
 
@@ -128,7 +141,7 @@ def test_the_truth_has_an_even_rank_among_the_maps(factor: float, rng: RNG) -> N
         rows = [(0, 0, float(totals[run] + rng.laplace(0, 4)), 4 * factor)]
         rows += [(1, k, float(truth[1][run, k] + rng.laplace(0, 3)), 3 * factor) for k in range(4)]
         fit = _first_fit(counts_of(rows))
-        drawn = fit.drawn(rng.permutation(fit.totals(draws)), np.arange(draws))
+        drawn = fit.drawn(rng.permutation(fit.totals(draws)[:, 0]), np.arange(draws))
         seen = np.array([fit.laid_out(mass, 1)[0] for mass in drawn])
         ranks.append(int((seen + 1e-9 * rng.random(draws) < truth[1][run, 0]).sum()))
     observed = np.bincount(np.array(ranks) // 2, minlength=9)
@@ -248,3 +261,22 @@ def test_counts_survive_json() -> None:
     again = NoisyCounts.from_json(counts.to_json())
     assert again.to_json() == counts.to_json()
     assert np.array_equal(CountsPosterior(again).means(3), CountsPosterior(counts).means(3))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("area", [None, area_of_plane((0, 0, 5, 3), 6)])
+def test_means_of_many_maps_at_once_are_those_of_each(area: Area | None) -> None:
+    """To the last digit: trees of other depths and counts beside it change nothing of a map."""
+    grid = Grid(6) if area is None else area.grid
+    mechanism = ZoomMethod().mechanism(Fraction(1), bound_of_sums(grid, 5), grid)
+    rng = np.random.default_rng(3)
+    codes = np.sort(rng.choice(grid.size, 40, replace=False)) + grid.size * np.repeat(range(5), 8)
+    sums = CellSums(grid, np.sort(codes), UNITS * np.repeat([0, 1, 3, 20, 90], 8), 5, area)
+    one = mechanism.sample(sums, SimulatedNoise(4))
+    tree = ZoomTree.joined([one, mechanism.sample(sums, SimulatedNoise(5))])
+    assert tree.groups == 10
+    assert np.array_equal(tree.counts(3).values, one.counts(3).values)
+    assert len({counts.finest for counts in tree.each}) > 1
+    found = mean_maps(tree.each, 6, area)
+    for counts, masses in zip(tree.each, found, strict=True):
+        assert np.array_equal(CountsPosterior(counts, area=area).means(6), masses)

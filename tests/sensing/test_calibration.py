@@ -192,6 +192,44 @@ def test_what_cannot_be_fitted_is_refused_and_nothing_written(rng: np.random.Gen
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("reads", [20.0, 35.0])
+def test_a_sensor_that_does_not_read_the_volunteer_is_named_and_nothing_written(
+    reads: float, rng: np.random.Generator
+) -> None:
+    """Stuck at any number, with noise or without; all others fit."""
+    values, sensors, places, masses = scene(rng, 20, 0.05)
+    assert fit_calibration(values, sensors, places, masses, PLACES).deaf == ()
+    stuck = np.where(sensors == 4, reads + 0.05 * rng.normal(size=values.size), values)
+    assert fit_calibration(stuck, sensors, places, masses, PLACES).deaf == (4,)
+    rows = [
+        ("abcdef"[sensor], reads if sensor == 4 else value, *("" if np.isnan(x) else x for x in at))
+        for value, sensor, at in zip(
+            values.tolist(), sensors.tolist(), places.tolist(), strict=True
+        )
+    ]
+    write_table("stuck.csv", ["sensor", "value", "x", "y"], rows)
+    with pytest.raises(InvalidInput, match="sensor 'e' does not read the volunteer where the"):
+        calibrate_site(floor(), "stuck.csv", public=True, out="new.json")
+    assert not Path("new.json").exists()
+
+
+@pytest.mark.unit
+def test_a_sensor_that_never_changes_in_an_empty_room_is_named(rng: np.random.Generator) -> None:
+    noise = np.round(rng.normal(size=(12, 6)), 1)
+    noise[:, 2] = 0.0
+    rows = [(n, name, 20 + noise[n, i]) for n in range(12) for i, name in enumerate("abcdef")]
+    write_table("empty.csv", ["time", "sensor", "value"], rows)
+    made = calibrate_site(floor(), "empty.csv", public=True)
+    assert made.frozen == ("c",)
+    assert calibration_lines(made)[-1].startswith("LOOK AT sensor 'c': its readings are one and")
+    assert CalibrationResult.from_json(json.loads(json.dumps(made.to_json()))) == made
+    # Where all sensors read in steps that their noise seldom leaves, that says nothing.
+    coarse = [(n, name, 20 + (n == i)) for n in range(4) for i, name in enumerate("abcdef")]
+    write_table("coarse.csv", ["time", "sensor", "value"], coarse)
+    assert calibrate_site(floor(), "coarse.csv", public=True).frozen == ()
+
+
+@pytest.mark.unit
 def test_a_calibration_is_the_same_by_command_and_by_call(rng: np.random.Generator) -> None:
     written(rng)
     floor().write("site.json")

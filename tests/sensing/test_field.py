@@ -9,7 +9,8 @@ from tests.chance import assert_share
 
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field import _offset_error, _Scene, fit_field
-from sfumato.sensing.diagnostics.field_sensors import faulty_sensors, remove_offset, whitened
+from sfumato.sensing.diagnostics.field_offset import remove_offset, whitened
+from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 from sfumato.sensing.diagnostics.field_sparse import few_sources
 from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.model.operators.heat_line import heat_line
@@ -48,7 +49,7 @@ def test_a_large_operator_is_never_formed(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = remove_offset(HALL, np.zeros(50))
-    monkeypatch.setattr("sfumato.sensing.diagnostics.field_sensors.LARGE", 0)
+    monkeypatch.setattr("sfumato.sensing.diagnostics.field_offset.LARGE", 0)
     lazy, _ = remove_offset(HALL, np.zeros(50))
     f, z = rng.random(100), rng.standard_normal(49)
     assert lazy.readings(f) == pytest.approx(whole.readings(f), abs=1e-12)

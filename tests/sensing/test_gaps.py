@@ -76,7 +76,29 @@ def test_the_mean_of_each_sensor_is_that_of_its_own_rounds(tmp_path: Path) -> No
     assert one.values[0] == pytest.approx(np.mean([at["0"] for at in read]))
     assert one.remarks == (
         "7 of 48 readings are missing, 5 of them of sensor '5': used what is there",
-        "sensor '5' read in less than half of 6 rounds: left out of the average",
+        "sensor '5' (read in 1 of 6 rounds) left out of the average: its mean has 2.4 times the noise of the "
+        "surest",
+    )
+
+
+def test_a_noisier_device_that_read_in_every_round_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """As it was: "read in less than half of 4 rounds", of a device that read in all of them."""
+    book = open_ledger(HALL, tmp_path / "hall.ledger", ZCDP("1e6")).ledger
+    parts = []
+    for names, rho in ((NAMES[:4], "100"), (NAMES[4:], "1")):
+        rounds = [
+            (str(number), dict.fromkeys(names[1:] if (number, rho) == (2, "100") else names, 0.5))
+            for number in range(4)
+        ]
+        parts.append(
+            release_readings(rounds, HALL, ledger=book, loss=ZCDP(rho), some=True).readings
+        )
+    one = merge(parts, average=True)
+    assert one.names == NAMES[:4]
+    (_, said) = one.remarks
+    assert said.startswith(f"sensors {NAMES[4]!r} (read in 4 of 4 rounds), ")
+    assert said.endswith(
+        "left out of the average: their means have 10 times the noise of the surest or more"
     )
 
 
@@ -142,7 +164,7 @@ def test_sensors_that_take_turns_are_all_used(tmp_path: Path) -> None:
     assert found.names == NAMES
     followed = track_sources(noisy, max_mass=1.2)
     assert all(abs(one.sources[0].cell - 11) <= 1 for one in followed.rounds)
-    assert any("were not looked for" in remark for remark in followed.remarks)
+    assert any("were looked for in 2 of 4 rounds" in remark for remark in followed.remarks)
 
 
 def test_a_round_that_only_a_faulty_sensor_read_is_left_out_with_it(
@@ -151,7 +173,9 @@ def test_a_round_that_only_a_faulty_sensor_read_is_left_out_with_it(
     alone = {(2, name) for name in NAMES if name != "3"}
     noisy = released(tmp_path, [5, 6, 7, 8], alone, rho="1e4")
     broken = FaultySensor("3", "dead", 1e-9, -0.5, 0.01)
-    monkeypatch.setattr("sfumato.sensing.pipeline.track.faulty_sensors", lambda *_, **__: (broken,))
+    monkeypatch.setattr(
+        "sfumato.sensing.pipeline.track.faulty_in_track", lambda *_, **__: ((broken,), 3)
+    )
     found = track_sources(noisy, max_mass=1.2, leave_out_faulty=True)
     assert [one.time for one in found.rounds] == list("013")
     assert any("1 of 4 rounds have readings of faulty sensors only" in one for one in found.remarks)

@@ -261,3 +261,49 @@ def test_words_counts_and_the_end_follow_the_verdict(
         words = ["r.csv", "--site", "site.json", "--sigma", str(NOISE), "--estimator", "least"]
         said = CliRunner().invoke(app, ["sense", "recover", *words, "--each", "--json"])
         assert said.exit_code == code, said.output
+
+
+@pytest.mark.unit
+def test_rounds_say_which_sensors_were_left_out(rng: np.random.Generator) -> None:
+    line = heat_line(sources=20, sensors=20, diffusion_time=0.02)
+    site = synthetic_site("row", line, MovedMass("1/10", "line"))
+    rounds: list[tuple[str, Any, tuple[int, ...]]] = []
+    for number in range(3):
+        read = line.columns([9])[:, 0] + 0.01 * rng.normal(size=20)
+        read[4] += 2.0 if number else 0.0
+        rounds.append((str(number), read, ()))
+    table = rounds_of(site, rounds)
+    words = rounds_text(recover_rounds(table, site=site, noise=0.01, estimator="least"))
+    assert (
+        "contradicted by the others, and used all the same: sensor '4' in 2 of 3 rounds; `fit='sensors'` "
+        "leaves them out"
+    ) in words
+    fitted = recover_rounds(table, site=site, noise=0.01, estimator="least", fit=["sensors"])
+    words = rounds_text(fitted)
+    assert "contradicted by the others, and left out: sensor '4' in 2 of 3 rounds" in words
+    assert "used all the same" not in words
+    well = recover_rounds(
+        table[table["time"] == "0"], site=site, noise=0.01, estimator="least", fit=["sensors"]
+    )
+    assert "no sensor is contradicted by the others in any round: none was left out" in rounds_text(
+        well
+    )
+
+
+@pytest.mark.unit
+def test_operators_of_few_sets_of_sensors_are_kept(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds with the same sensors share an operator; of many sets the last few are kept."""
+    made: list[tuple[str, ...]] = []
+
+    def part(site: Site, names: tuple[str, ...]) -> Operator:
+        made.append(names)
+        return part_of_site(site, names)
+
+    monkeypatch.setattr("sfumato.sensing.pipeline.recover_each.part_of_site", part)
+    monkeypatch.setattr("sfumato.sensing.pipeline.recover_each.KEPT_PARTS", 2)
+    gaps: list[tuple[int, ...]] = [(0,), (1,), (0,), (2,), (0,)]
+    table = rounds_of(HALL, [(str(n), seen(5, rng), gone) for n, gone in enumerate(gaps)])
+    recover_rounds(table, site=HALL, noise=NOISE, estimator="least")
+    assert len(made) == 3

@@ -152,7 +152,10 @@ def test_one_source_fewer_is_weighed_by_its_evidence(
     found = track(operator, rounds, sigma=0.25, speed=0.4, count=2, rng=rng, draws=800)
     one, two = (evidence(operator, rounds, 0.25, 0.4, count) for count in (1, 2))
     assert found.fewer == pytest.approx(one / two, rel=0.27)
-    assert track(operator, rounds, sigma=0.25, speed=0.4).fewer is None
+    nobody = math.exp(-0.5 * float((rounds**2).sum()) / 0.25**2)
+    # Both integrate masses by a sum, of 24 and of 60.
+    alone = track(operator, rounds, sigma=0.25, speed=0.4)
+    assert alone.fewer == pytest.approx(nobody / one, rel=0.02)
 
 
 @pytest.mark.unit

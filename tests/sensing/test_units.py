@@ -17,10 +17,13 @@ import pytest
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import ApproxDP, Ledger, MovedMass
 from sfumato.sensing import Site, heat_line, plan, release_snapshot
+from sfumato.sensing.pipeline import plan_sensors, recover_sources
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.release import Snapshot, unit_of
 from sfumato.sensing.release.exact import in_sources
 from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.render import figure, plan_text
+from sfumato.sensing.results import RecoveryResult
 
 LOSS = ApproxDP(1, "1e-6")
 HALL = heat_line(sources=40, sensors=[0.1, 0.4, 0.9], diffusion_time=0.05)
@@ -167,3 +170,37 @@ def test_what_a_short_type_rounds_away_is_counted() -> None:
     without = plan(replace(told, step=Fraction(0)), LOSS)
     assert reached * 2.0**noise.exponent > float(without.moved) * 2.0**without.exponent
     assert reached <= noise.moved
+
+
+@pytest.mark.unit
+def test_plans_verdicts_and_pictures_tell_readings_in_the_unit_of_the_site(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = heat_line(sources=20, sensors=20, diffusion_time=0.02)
+    mass = synthetic_site("row", line, MovedMass("1/10", "line"))
+    warm = replace(mass, unit="C", per_source=Fraction(20))
+    planned = plan_sensors(warm, LOSS, trials=0)
+    told = plan_text(planned)
+    first, second, third = planned.outlook.signal, planned.outlook.sigma, planned.peak
+    assert f"read as up to {20 * first:.2g} C through noise of sigma {20 * second:.2g} C;" in told
+    assert f"read as up to {20 * third:.4g} C by a sensor" in told
+    assert f"of sigma {20 * planned.noise.sigma:.4g} C for" in told
+    assert f"at noise {20 * planned.noise.sigma:.3g} C" in told
+    readings = line.columns([9])[:, 0] + 0.01 * rng.normal(size=20)
+    readings[4] += 2.0
+    found = recover_sources(readings, site=warm, noise=0.01, estimator="least")
+    (bad,) = found.diagnostics.suspects
+    assert bad.message.startswith(f"sensor '4' reads {20 * bad.off:+.3g} ± ")
+    assert " C off what the others say" in bad.message
+    assert bad.message in " ".join(found.verdict.reasons)
+    assert RecoveryResult.from_json(found.to_json()).diagnostics.suspects == (bad,)
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(figure, "draw_line_recovery", lambda *_, **given: drawn.update(given))
+    figure.draw_recovery(found)
+    assert drawn["unit"] == "C"
+    assert drawn["readings"] == pytest.approx(20 * readings)
+    assert drawn["sigma"] == pytest.approx(0.2)
+    assert "`" not in drawn["caption"]
+    # Of a made-up site readings are plain numbers, as before.
+    plain = recover_sources(readings, site=mass, noise=0.01, estimator="least")
+    assert " C " not in plain.diagnostics.suspects[0].message

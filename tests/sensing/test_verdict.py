@@ -151,11 +151,45 @@ def test_a_ceiling_that_holds_r_down_is_told_with_what_a_larger_one_gives(
     assert after * step - 1e-7 <= fall <= ceiling.price * step + 1e-7
     unsolved = replace(ceiling, larger=None, larger_cells=None, larger_total=None)
     assert unsolved.message.endswith("; no larger one that was tried was solved")
-    assert found.verdict.kind == "care"
-    assert "with `max_mass` 2 R has" in found.verdict.message
     assert found.to_json()["ceiling"]["larger"]["upper"] == 2.0
     assert Ceiling.from_json(found.to_json()["ceiling"]) == ceiling
     assert ceiling_of(recover(line, readings, radius=0.1, max_mass=4.0)) is None
+
+
+def test_a_ceiling_that_the_truth_meets_is_no_reason_for_care(rng: np.random.Generator) -> None:
+    """Two sources of just the largest mass, near each other: R takes them for one that is larger."""
+    line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    site = synthetic_site("hall", line, MovedMass("1/10", "line"))
+    readings = line.columns([40, 46]).sum(axis=1) + 0.17 * rng.standard_normal(50)
+    found = recover_sources(readings, site=site, noise=0.17, radius=1.3, estimator="least")
+    ceiling = found.diagnostics.ceiling
+    assert ceiling is not None
+    assert not ceiling.matters
+    assert found.verdict.kind == "rely", found.verdict
+    assert "is reached by R, and the readings allow it" in recovery_text(found)
+
+
+def test_a_ceiling_that_the_readings_speak_against_is_said_in_the_verdict(
+    rng: np.random.Generator,
+) -> None:
+    """A source of mass 2 on a floor, under a largest mass of 1: cells beside it do not make up for it."""
+    readings = 2 * FLOOR.columns([21])[:, 0] + 0.004 * rng.standard_normal(36)
+    found = recover_sources(readings, site=SITE, noise=0.004, estimator="least")
+    ceiling = found.diagnostics.ceiling
+    assert ceiling is not None
+    assert ceiling.p_value is not None
+    assert ceiling.p_value < 1e-3
+    assert found.verdict.kind != "rely"
+    assert "with `max_mass` 2 R has" in found.verdict.message + "".join(found.verdict.reasons)
+
+
+def test_an_answer_spread_over_many_cells_for_a_ceiling_is_said_in_the_verdict() -> None:
+    """Issue 21: a source of mass 2 gave 41 cells, "optimal", and nothing was said."""
+    wide = Ceiling(1.0, 1, 41, 2.0, 0.1, 2.0, 1, 1.99, p_value=0.5)
+    assert wide.matters
+    assert "holds R down" in wide.message
+    assert not replace(wide, of=3).matters
+    assert replace(wide, of=3, p_value=None).matters
 
 
 def test_nothing_lies_over_sensors_frames_or_the_legend(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.figures.style import FONT_SMALL, FRAME, INK, LINES
@@ -95,8 +96,6 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
     `limits` are what the axis shows: left, bottom, right, top (turned over where y grows downward);
     `size` is its width and height in inches, in which lines rise at 45 degrees and are GAP apart.
     """
-    from scipy.ndimage import map_coordinates
-
     if not overlay.silent.any():
         return np.zeros((0, 2, 2))
     left, bottom, right, top = limits
@@ -116,9 +115,7 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
             (y - low_y) / (high_y - low_y) * rows - 0.5,
             (x - low_x) / (high_x - low_x) * columns - 0.5,
         ]
-        inside = np.concatenate(
-            [[False], map_coordinates(mask, at, order=1, mode="nearest") > 0.5, [False]]
-        )
+        inside = np.concatenate([[False], _interpolated(mask, at) > 0.5, [False]])
         turns = np.flatnonzero(inside[1:] != inside[:-1])
         pieces += [
             [(x[a], y[a]), (x[b], y[b])]
@@ -126,6 +123,23 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
             if b > a
         ]
     return np.array(pieces, dtype=np.float64).reshape(-1, 2, 2)
+
+
+def _interpolated(values: FloatArray, at: list[FloatArray]) -> FloatArray:
+    """Between the middles of cells, in rows and columns; beyond the edge as at it."""
+    (row, column), ends = at, [side - 1 for side in values.shape]
+    (top, down), (left, across) = (
+        _stretch(np.clip(one, 0, end), end) for one, end in ((row, ends[0]), (column, ends[1]))
+    )
+    upper = values[top, left] * (1 - across) + values[top, left + 1] * across
+    lower = values[top + 1, left] * (1 - across) + values[top + 1, left + 1] * across
+    return np.asarray(upper * (1 - down) + lower * down)
+
+
+def _stretch(at: FloatArray, end: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """The cell before a place that has one after it, and how far on from it the place is."""
+    first = np.minimum(np.floor(at).astype(np.int64), max(end - 1, 0))
+    return first, at - first
 
 
 def explain(

@@ -76,6 +76,7 @@ class HeatmapPlan:
         shares: How several maps share each user's mass; forecasts are of each of them.
         many: What would make each of several maps usable, where epsilon was given.
         counted: The rows that are counted instead of users, and their cap.
+        pooled: Whether the maps are to share strength; forecasts are of each map by itself.
     """
 
     kind: Kind
@@ -92,6 +93,7 @@ class HeatmapPlan:
     shares: Shares = ONE_MAP
     many: ManyMaps | None = None
     counted: CountedRows | None = None
+    pooled: bool = False
     holds_for: ClassVar[str] = HOLDS_FOR
 
     @property
@@ -128,6 +130,8 @@ class HeatmapPlan:
             out["many"] = self.many.to_json()
         if self.counted is not None:
             out["counted"] = asdict(self.counted) | {"like_users": self.counted.like_users}
+        if self.pooled:
+            out["pooled"] = True
         return out | {"holds_for": HOLDS_FOR}
 
     @classmethod
@@ -165,6 +169,7 @@ class HeatmapPlan:
             counted=None
             if counted is None
             else CountedRows(counted["rows"], counted["rows_per_user"], counted["users"]),
+            pooled=data.get("pooled", False),
         )
 
     @property
@@ -207,6 +212,7 @@ class PlannedRelease:
         maps: How many maps there would be, of values or pairs; None for one, or for periods.
         pays_once: The unit of a ledger that would pay once for mass 1 in each value; empty if this
             one does, or nobody has it.
+        pooled: Whether the maps would share strength; `many` is of each map by itself.
 
     """
 
@@ -219,6 +225,7 @@ class PlannedRelease:
     measure: Measure = USERS
     maps: int | None = None
     pays_once: str = ""
+    pooled: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What `--dry-run --json` prints."""
@@ -237,6 +244,7 @@ class PlannedRelease:
             **({"pays_once": self.pays_once} if self.pays_once else {}),
             **({} if self.many is None else {"many": self.many.to_json()}),
             **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
+            **({"pooled": True} if self.pooled else {}),
         }
 
     @classmethod
@@ -259,6 +267,7 @@ class PlannedRelease:
             Measure(**data.get("measure", {})),
             data.get("maps"),
             data.get("pays_once", ""),
+            data.get("pooled", False),
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato._types import FloatArray
+from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.accuracy.map_error import MapError, map_error
 from sfumato.heatmap.accuracy.noise_floor import quick_density
@@ -22,6 +22,7 @@ from sfumato.heatmap.accuracy.uncertainty import (
     SIGMA,
     MapBand,
     Mark,
+    ShownUncertainty,
     Uncertainty,
     uncertainty,
 )
@@ -56,7 +57,7 @@ class HeatmapRelease:
     was paid besides, when the area itself was found in the data: whoever sees the map sees that
     too. `counted` says which columns were counted, and how. `title` is for people. `posterior`
     draws maps that could have led to what was released, for methods that have one;
-    `known_marks` and `known_untested` are those of a map that was saved. `prior` says which
+    `known_marks`, `known_untested` and `known_silent` are those of a map that was saved. `prior` says which
     public file the map follows within its tiles, if it does. `noise_scale` is the usual scale
     of the noise on a count, in users; 0 where the method does not say. `known_error` is what a
     saved map said of how far off it is. `nothing` are the maps that the method makes of nobody,
@@ -76,6 +77,7 @@ class HeatmapRelease:
     posterior: MapPosterior | None = None
     known_marks: tuple[Mark, ...] | None = None
     known_untested: tuple[tuple[float, float], ...] | None = None
+    known_silent: BoolArray | None = None
     prior: Declared | None = None
     noise_scale: float = 0.0
     known_error: MapError | None = None
@@ -133,7 +135,7 @@ class HeatmapRelease:
         if self.pooled_maps > 1:
             sentence += (
                 f"; partly pooled over {self.pooled_maps} maps at no cost: one unlike the others may be "
-                "drawn towards them, and its stated errors suppose that it is like them"
+                "drawn towards them, and its bands and marks suppose that it is like them"
             )
         if self.receipt.rehearsal:
             return f"REHEARSAL on public data, protects nobody: {sentence}"
@@ -295,6 +297,13 @@ class HeatmapRelease:
             )
         found = uncertainty(self.posterior, self.area, level=level, sigma=sigma, coverage=coverage)
         return found.of_nothing(self.area) if self.empty else found
+
+    def shown_uncertainty(self) -> ShownUncertainty:
+        """What pictures show of how sure the map is; a saved map shows what it showed then."""
+        known = self.known_silent, self.known_marks, self.known_untested
+        if known[0] is None or known[1] is None or known[2] is None:
+            return self.uncertainty().shown
+        return ShownUncertainty(known[0], known[1], known[2])
 
     def band(
         self, level: int | None = None, *, sigma: float = SIGMA, coverage: float = COVERAGE

@@ -7,8 +7,10 @@ from typing import Any
 
 import ibis
 import numpy as np
+import pyarrow as pa
 
-from sfumato.errors import InvalidParameter
+from sfumato._types import IntArray
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, Bound, Guarded
 from sfumato.privacy.ledger import Source, Table
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
@@ -333,19 +335,30 @@ def _steps(weight: Any, columns: Columns) -> tuple[Any, Any]:
 def _as_cell_sums(found: Any, area: Area, parts: tuple[Part, ...], keys: Keys) -> CellSums:
     """Sorted Z-order codes; bits are interleaved here, once per cell, not once per row in SQL."""
     grid = area.grid
-    cells = np.asarray(found["cell"].to_numpy(), dtype=np.int64)
-    units = np.asarray(found["units"].to_numpy(), dtype=np.int64)
+    cells, units = _whole_numbers(found["cell"]), _whole_numbers(found["units"])
     group, count = np.zeros(cells.shape, dtype=np.int64), 1
     for name, part, numbers in zip(PART_NAMES, parts, keys, strict=False):
         if isinstance(part, Periods):
-            number = np.asarray(found[name].to_numpy(), dtype=np.int64)
+            number = _whole_numbers(found[name])
         else:
             # Keys were compared by bytes or as whole numbers: each is one of the public ones.
             which = found[name].dictionary_encode().combine_chunks()
             known = [numbers[key] for key in which.dictionary.to_pylist()]
-            number = np.array(known, dtype=np.int64)[which.indices.to_numpy()]
+            number = np.array(known, dtype=np.int64)[_whole_numbers(which.indices)]
         group, count = group * part.count + number, count * part.count
     codes = grid.size * group + grid.encode(cells % grid.side, cells // grid.side)
     order = np.argsort(codes)
     order = order[units[order] > 0]
     return CellSums(grid, codes[order], units[order], count, area)
+
+
+def _whole_numbers(column: Any) -> IntArray:
+    """A column of whole numbers, read from its memory: pyarrow's own way loads pandas, if it is there."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not len(whole):
+        return np.zeros(0, dtype=np.int64)
+    if whole.null_count:
+        raise InvalidInput("an engine returned sums without a number; nothing was counted")
+    numbers = whole.cast(pa.int64())
+    memory = numbers.buffers()[1]
+    return np.frombuffer(memory, np.int64, count=len(numbers), offset=8 * numbers.offset)

@@ -29,9 +29,11 @@ def emd_graph(
 
     The flow is a flow whatever the lengths, so its cost at the true lengths bounds from above.
     Potentials that are Lipschitz for lengths at most a share s too long prove 1 / (1 + s) of what
-    they would. `start` makes potentials to start from of integer masses and lengths.
+    they would. `start` makes potentials to start from of integer masses and lengths; a `diameter` is
+    that of a graph of one part.
     """
-    labels = graph.components()
+    one_part = diameter is not None
+    labels = np.zeros(graph.size, np.int64) if one_part else graph.components()
     _check_components(z, labels)
     excess = to_units(z.excess, z.slip, parts=_parts(labels))
     lengths, exponent, share = _whole_lengths(graph)

@@ -234,6 +234,18 @@ def test_damaged_marks_are_refused(marks: Any, tmp_path: Path) -> None:
         read_heatmap(tmp_path / "a.json")
 
 
+@pytest.mark.parametrize(
+    "silent", [{"level": 99, "cells": ""}, {"level": 3, "cells": "AA=="}, "all"]
+)
+def test_damaged_silent_cells_are_refused(silent: Any, tmp_path: Path) -> None:
+    write(doubting(), tmp_path / "a.json")
+    data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    data["silent"] = silent
+    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"is not a whole map: .*; nothing was drawn"):
+        read_heatmap(tmp_path / "a.json")
+
+
 def test_marks_beyond_all_numbers_are_refused(tmp_path: Path) -> None:
     write(doubting(), tmp_path / "a.json")
     text = (tmp_path / "a.json").read_text(encoding="utf-8")

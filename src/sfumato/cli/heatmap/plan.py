@@ -17,7 +17,9 @@ from sfumato.cli.heatmap.options import (
     PerPeriod,
     PerValue,
     Plane,
+    PoolingOption,
     RowsPerUser,
+    Shared,
 )
 from sfumato.errors import Mistakes
 
@@ -72,6 +74,7 @@ def plan(
         ),
     ] = None,
     rows_per_user: RowsPerUser = None,
+    pooling: PoolingOption = Shared.none,
     levels: Levels = 8,
     blur: Annotated[
         float, typer.Option(help="The filter the map is seen through, in sides of it.")
@@ -125,6 +128,7 @@ def plan(
             mass_per_value=mass_per_value,
             rows=rows,
             rows_per_user=rows_per_user,
+            pooling=pooling.value,
         )
     mistakes.tell()
     if planned is None:  # what stopped it was told

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
-from sfumato.cli.endings import told_of_signals
+from sfumato.cli.endings import UNRELIABLE, told_of_signals
 from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
 from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
@@ -73,7 +73,8 @@ def track(
     """Follow sources that move: where each was in each round, and how sure that is.
 
     Costs nothing beyond what the rounds have cost; that is added up from their receipts, because
-    whoever is followed is in all of them.
+    whoever is followed is in all of them. Exit 9 where the readings contradict the track: the
+    verdict, said first, is not to rely on it.
     """
     from sfumato.sensing.pipeline import track_sources
     from sfumato.sensing.render import draw_track, track_lines
@@ -98,6 +99,8 @@ def track(
     if plot is not None and picture is not None:
         write_file(plot, picture, overwrite=overwrite)
     show(result.to_json(), track_lines(result), json=json)
+    if not result.verdict.reliable:
+        raise typer.Exit(UNRELIABLE)
 
 
 @whisper.command()

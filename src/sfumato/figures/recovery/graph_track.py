@@ -15,8 +15,10 @@ from sfumato.figures.recovery.layout import graph_layout
 from sfumato.figures.recovery.network import graph_ground
 from sfumato.figures.recovery.over_time import round_colors, round_ticks, time_strip
 from sfumato.figures.sheet import (
+    BANNER,
     LEFT,
     RIGHT,
+    banner,
     dots,
     heading,
     key,
@@ -50,6 +52,7 @@ def draw_graph_track(
     sensors: npt.ArrayLike | None = None,
     times: Sequence[str] = (),
     caption: str,
+    remark: str = "",
     rehearsal: bool = False,
 ) -> bytes:
     """One PNG of sources that move over a graph: nodes in the color of their last visit, and a chart of rounds.
@@ -65,6 +68,7 @@ def draw_graph_track(
         sensors: Nodes that have one, marked by a dark ring; all if left out, and none is marked.
         times: Of the rounds.
         caption: Words below the picture, wrapped.
+        remark: What must be known first, written above the panels, where it hides nothing.
         rehearsal: Whether REHEARSAL is written across the panels.
 
     Returns:
@@ -86,7 +90,7 @@ def draw_graph_track(
     ratio = min(max((high_y - low_y) / (high_x - low_x), FLATTEST), TALLEST)
     wide = (WIDE - LEFT - RIGHT - GAP) / 2
     high = wide * ratio
-    figure, foot = sheet(WIDE, high + 1.15, caption)
+    figure, foot = sheet(WIDE, high + 1.15 + (BANNER if remark else 0.0), caption)
     bottom = foot + 0.68
     left = panel(figure, (LEFT, bottom, wide, high))
     graph_ground(left, graph, at, None)
@@ -104,6 +108,8 @@ def draw_graph_track(
         key(axis, columns=2)
         if rehearsal:
             stamp(axis)
+    if remark:
+        banner(figure, remark)
     return png(figure)
 
 

@@ -58,6 +58,7 @@ def draw_line_recovery(
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
+    unit: str = "",
 ) -> bytes:
     """One PNG of what a recovery on a line found, over the noisy readings it was found from.
 
@@ -80,6 +81,7 @@ def draw_line_recovery(
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
         remark: Why there are no sources, written over them.
+        unit: Of the readings, written at their axis.
 
     Returns:
         The bytes of a PNG file.
@@ -114,9 +116,9 @@ def draw_line_recovery(
     _readings(lower, at, read, fit, sigma)
     upper.tick_params(labelbottom=False)
     lower.set_xlabel("position", fontsize=FONT_LABEL, color=INK)
-    for axis, unit in ((upper, "mass"), (lower, "reading")):
+    for axis, of in ((upper, "mass"), (lower, f"reading, {unit}" if unit else "reading")):
         plain_numbers(axis)
-        axis.set_ylabel(unit, fontsize=FONT_LABEL, color=INK)
+        axis.set_ylabel(of, fontsize=FONT_LABEL, color=INK)
         axis.yaxis.set_label_coords(-0.6 / wide, 0.5)
         key(axis)
         if rehearsal:

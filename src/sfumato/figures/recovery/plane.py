@@ -77,6 +77,7 @@ def draw_plane_recovery(
     caption: str,
     rehearsal: bool = False,
     remark: str = "",
+    unit: str = "",
     floor: Floor = NO_FLOOR,
 ) -> bytes:
     """One PNG of what a recovery in a plane found: masses in blue, sensors colored by their noisy readings.
@@ -99,6 +100,7 @@ def draw_plane_recovery(
         caption: Words below the picture, wrapped.
         rehearsal: Whether REHEARSAL is written across the panels.
         remark: What must be known first, written above the panel, where it hides no sensor.
+        unit: Of the readings, written at their colors.
         floor: A floor plan that lies under it.
 
     Returns:
@@ -142,7 +144,7 @@ def draw_plane_recovery(
     if bands:
         norm: Norm = grid.norm if isinstance(grid, Points) else "l1"
         areas(axis, bands, norm=norm, least=(high_x - low_x) / 40)
-    _sensors(axis, spots, read)
+    _sensors(axis, spots, read, unit)
     if suspects:
         _rings(axis, spots[list(suspects)])
     if true is not None:
@@ -244,7 +246,7 @@ def _squares(
     axis.plot([], [], "s", color=FOUND, markersize=6, label=said)
 
 
-def _sensors(axis: Axes, spots: FloatArray, read: FloatArray) -> None:
+def _sensors(axis: Axes, spots: FloatArray, read: FloatArray, unit: str) -> None:
     from matplotlib.colors import Normalize
 
     scale = Normalize(*span(read))
@@ -254,4 +256,11 @@ def _sensors(axis: Axes, spots: FloatArray, read: FloatArray) -> None:
         [], [], "o", color=warm()(0.5), markersize=6, markeredgecolor=READ, markeredgewidth=0.7,
         label="sensor",
     )  # fmt: skip
-    color_bar(axis, warm(), scale, label="noisy reading", part=(0.54, 0.46), drop=0.5)
+    color_bar(
+        axis,
+        warm(),
+        scale,
+        label=f"noisy reading, {unit}" if unit else "noisy reading",
+        part=(0.54, 0.46),
+        drop=0.5,
+    )

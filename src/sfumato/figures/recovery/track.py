@@ -20,8 +20,10 @@ from sfumato.figures.recovery.over_time import (
 )
 from sfumato.figures.recovery.plane import plane_window
 from sfumato.figures.sheet import (
+    BANNER,
     LEFT,
     RIGHT,
+    banner,
     dots,
     heading,
     key,
@@ -63,6 +65,7 @@ def draw_line_track(
     sensors: npt.ArrayLike | None = None,
     sensor_names: Sequence[str] = (),
     caption: str,
+    remark: str = "",
     rehearsal: bool = False,
 ) -> bytes:
     """One PNG of where sources on a line were, round after round, each in the band that holds it with 90 %.
@@ -77,6 +80,7 @@ def draw_line_track(
         sensors: Positions of the sensors: a tick each, at the right.
         sensor_names: Their names, written there as far as there is room.
         caption: Words below the picture, wrapped.
+        remark: What must be known first, written above the panels, where it hides nothing.
         rehearsal: Whether REHEARSAL is written across the panels.
 
     Returns:
@@ -91,7 +95,7 @@ def draw_line_track(
         raise InvalidParameter(
             "a track has a radius of at least 0 for each place; nothing was drawn"
         )
-    figure, foot = sheet(WIDE, HIGH + 1.1, caption)
+    figure, foot = sheet(WIDE, HIGH + 1.1 + (BANNER if remark else 0.0), caption)
     longest = max((len(name) for name in sensor_names), default=0)
     aside = min(1.4, 0.12 + 0.075 * longest) if sensors is not None else 0.0
     axis = panel(figure, (LEFT, foot + 0.55, WIDE - LEFT - RIGHT - aside, HIGH))
@@ -117,6 +121,8 @@ def draw_line_track(
     key(axis)
     if rehearsal:
         stamp(axis)
+    if remark:
+        banner(figure, remark)
     return png(figure)
 
 
@@ -151,6 +157,7 @@ def draw_plane_track(
     norm: Literal["l1", "euclidean"] = "euclidean",
     floor: Floor = NO_FLOOR,
     caption: str,
+    remark: str = "",
     rehearsal: bool = False,
 ) -> bytes:
     """One PNG of the paths of sources in a plane: time is color, and balls hold each place with 90 %.
@@ -168,6 +175,7 @@ def draw_plane_track(
         norm: "euclidean", or "l1" where ways go along the axes and balls are diamonds.
         floor: A floor plan that lies under it.
         caption: Words below the picture, wrapped.
+        remark: What must be known first, written above the panels, where it hides nothing.
         rehearsal: Whether REHEARSAL is written across the panels.
 
     Returns:
@@ -188,7 +196,8 @@ def draw_plane_track(
     shape = (high_y - low_y) / (high_x - low_x)
     ratio = min(max(shape, FLATTEST), TALLEST)
     across = (WIDE - 2 * LEFT) / max(1.0, ratio)
-    figure, foot = sheet(WIDE, across * ratio + 1.45 + 0.2 * at.shape[1], caption)
+    above = 0.2 * at.shape[1] + (BANNER if remark else 0.0)
+    figure, foot = sheet(WIDE, across * ratio + 1.45 + above, caption)
     axis = panel(figure, ((WIDE - across) / 2, foot + 1.0, across, across * ratio))
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(low_y, high_y)
@@ -220,6 +229,8 @@ def draw_plane_track(
     key(axis, columns=3 if at.shape[1] == 1 else 2)
     if rehearsal:
         stamp(axis)
+    if remark:
+        banner(figure, remark)
     return png(figure)
 
 

@@ -193,7 +193,8 @@ class EstimatedEmptyMaps(EmptyMaps):
         return None
 
 
-@lru_cache(maxsize=8)
+# By identity, with the counts of all maps of a release behind it: one release is looked at at a time.
+@lru_cache(maxsize=1)
 def _estimated_heights(empty: EstimatedEmptyMaps) -> tuple[FloatArray, FloatArray]:
     made = (
         empty.estimate(released.counts(group))
@@ -213,9 +214,9 @@ def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, Float
 
 def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles, Any, int]]:
     """Maps of nobody, each with what it was made of and its number in that."""
-    from sfumato.heatmap.methods.protocol import outlines_of
+    from sfumato.heatmap.methods.protocol import lots_of, outlines_of
 
-    for released in _sampled(mechanism, area):
+    for released in lots_of(method, _sampled(mechanism, area)):
         for group, one in enumerate(outlines_of(method, released, mechanism, area)):
             yield one, released, group
 

@@ -10,6 +10,7 @@ Long because the band, the silence and the marks are read off one set of draws.
 from __future__ import annotations
 
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -18,12 +19,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import maximum_filter, uniform_filter
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
 from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
+from sfumato.heatmap.inference.filters import highest_around, mostly_around
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area, Grid
 
@@ -95,6 +96,43 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ShownUncertainty:
+    """What pictures show of a map's uncertainty: cells that say nothing [row, column], and places."""
+
+    silent: BoolArray
+    marks: tuple[Mark, ...]
+    untested: tuple[tuple[float, float], ...] = ()
+    sigma: float = SIGMA
+
+    @property
+    def level(self) -> int:
+        """The level of the cells."""
+        return len(self.silent).bit_length() - 1
+
+    @property
+    def reach(self) -> float:
+        """The radius around a mark that its share is of, in sides of the grid."""
+        return REACH * self.sigma
+
+    def to_json(self) -> dict[str, Any]:
+        """The cells as bits, row by row; marks and places are told with the map's uncertainty."""
+        bits = b64encode(np.packbits(self.silent).tobytes()).decode()
+        return {"level": self.level, "cells": bits}
+
+    @staticmethod
+    def silent_cells(data: Any) -> BoolArray:
+        """The cells that `to_json` told; ValueError, KeyError or TypeError for anything else."""
+        level = int(data["level"])
+        if not 0 <= level <= FINEST_DRAWS:
+            raise ValueError(f"its silent cells are not of a level in 0..{FINEST_DRAWS}")
+        bits = np.frombuffer(b64decode(data["cells"], validate=True), dtype=np.uint8)
+        if bits.size != -(-(4**level) // 8):
+            raise ValueError("its silent cells are not all there")
+        cells = np.unpackbits(bits, count=4**level).astype(np.bool_)
+        return cells.reshape(1 << level, 1 << level)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
     """The band of a blurred map, where it says nothing (`silent`), and the `marks` that are real.
 
@@ -111,6 +149,11 @@ class Uncertainty:
     def reach(self) -> float:
         """The radius around a mark that its share is of, in sides of the grid."""
         return REACH * self.band.sigma
+
+    @property
+    def shown(self) -> ShownUncertainty:
+        """What pictures show of it."""
+        return ShownUncertainty(self.silent, self.marks, self.untested, self.band.sigma)
 
     def to_json(self) -> dict[str, Any]:
         """What a report says of it: numbers and marks, no arrays."""
@@ -267,10 +310,7 @@ def silent(band: MapBand, even: FloatArray) -> BoolArray:
 
 def _mostly(mask: BoolArray, sigma: float) -> BoolArray:
     """What most cells within about a blur of each say: the map has no detail finer than that."""
-    around = 2 * round(sigma * len(mask)) + 1
-    return np.asarray(
-        uniform_filter(mask.astype(np.float64), around, mode="nearest") > 0.5, dtype=np.bool_
-    )
+    return mostly_around(mask, 2 * round(sigma * len(mask)) + 1)
 
 
 def _marks(
@@ -338,7 +378,7 @@ def _peaks(
     """
     side = len(image)
     around = 2 * max(1, round(sigma * side)) + 1
-    summits = np.argwhere((image >= maximum_filter(image, around)) & (image > least))
+    summits = np.argwhere((image >= highest_around(image, around)) & (image > least))
     order = np.argsort(-image[summits[:, 0], summits[:, 1]], kind="stable")
     kept: list[tuple[int, int]] = []
     beside: list[tuple[int, int]] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
@@ -85,10 +84,10 @@ def _words(length: int, apart: int) -> int:
 
 def _log_words(length: int) -> tuple[FloatArray, FloatArray]:
     """The logarithm of `_words` for 1, 2, ..., length places, from below and from above."""
+    from scipy.special import gammaln
+
     j = np.arange(length)
-    binomials = (
-        special.gammaln(length + 1) - special.gammaln(j + 1) - special.gammaln(length - j + 1)
-    )
+    binomials = gammaln(length + 1) - gammaln(j + 1) - gammaln(length - j + 1)
     words = length * math.log(2) - np.logaddexp.accumulate(binomials)
     # Each of so many sums and logarithms is off by a few units in the last place of numbers up to N
     # ln N.

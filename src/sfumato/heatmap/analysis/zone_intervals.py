@@ -9,17 +9,16 @@ no prior is needed for.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.ndimage import binary_dilation
-from scipy.special import expit, rel_entr
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.heatmap.analysis.zone_shapes import ROUNDING, ZoneMask
 from sfumato.heatmap.inference.bounded import window
+from sfumato.heatmap.inference.filters import any_around
 from sfumato.heatmap.inference.known_sums import KnownSums, known_sums
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ class _Cells:
         """Which cells touch one of some cells, if only at a corner; outside the bounds counts as `edge`."""
         picture = np.where(self.outside, edge, some[self.known.owner])
         around = np.pad(picture, 1, constant_values=edge)
-        near = binary_dilation(around, np.ones((3, 3), dtype=np.bool_))[1:-1, 1:-1]
+        near = any_around(around)[1:-1, 1:-1]
         return np.asarray(
             np.bincount(self.known.owner.ravel(), near.ravel(), minlength=some.size) > 0
         )
@@ -183,22 +182,49 @@ def furthest(masses: FloatArray, chances: FloatArray) -> FloatArray:
     allowed = math.log(1 / BEYOND)
     if not masses.size or -np.log(chances[masses > 0]).sum() <= allowed:
         return np.where(masses > 0, 1.0, chances)
-    from scipy.optimize import brentq  # a quarter of a second, which most maps never need
-
     odds = np.log(chances) - np.log1p(-chances)
 
     def parts(steepness: float) -> FloatArray:
-        return np.asarray(expit(odds + steepness * masses))
+        # Beyond 700 a part is 0 or 1.
+        return 1 / (1 + np.exp(-np.clip(odds + steepness * masses, -700.0, 700.0)))
 
     def spare(exponent: float) -> float:
         found = parts(math.exp(exponent))
-        return allowed - float((rel_entr(found, chances) + rel_entr(1 - found, 1 - chances)).sum())
+        return allowed - float((_entropy(found, chances) + _entropy(1 - found, 1 - chances)).sum())
 
     low = -math.log(masses.max()) - 20  # too flat to cost anything
     high = low + 1
     while spare(high) > 0:
         high += 5
-    return parts(math.exp(brentq(spare, low, high)))
+    return parts(math.exp(_root(spare, low, high)))
+
+
+def _entropy(part: FloatArray, chance: FloatArray) -> FloatArray:
+    """The relative entropy of parts to chances; 0 of no part."""
+    return np.where(part > 0, part * np.log(np.maximum(part, 1e-300) / chance), 0.0)
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function is 0, from above 0 at `low` to not above it at `high`: the Illinois method.
+
+    >>> round(_root(lambda x: 2 - x**3, 0.0, 4.0), 9)
+    1.25992105
+    """
+    above, below, side = falling(low), falling(high), 0
+    while high - low > 1e-12 and below < 0:
+        middle = (low * below - high * above) / (below - above)
+        if not low < middle < high:  # as near as numbers go
+            break
+        found = falling(middle)
+        if found > 0:
+            low, above = middle, found
+            below = below / 2 if side > 0 else below
+            side = 1
+        else:
+            high, below = middle, found
+            above = above / 2 if side < 0 else above
+            side = -1
+    return high
 
 
 def _pooled(image: FloatArray, level: int) -> FloatArray:

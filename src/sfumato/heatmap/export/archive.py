@@ -16,7 +16,7 @@ from sfumato.errors import InvalidInput
 from sfumato.files import indented
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
-from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark, ShownUncertainty
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
@@ -73,7 +73,12 @@ def _arrays(release: HeatmapRelease, level: int) -> dict[str, Any]:
 
 def report_json(release: HeatmapRelease) -> bytes:
     """The whole report with its tiles: `read_heatmap` takes it back."""
-    whole = {**release.to_json(), "uncertainty": _said(release), "error": _error(release)}
+    whole = {
+        **release.to_json(),
+        "uncertainty": _said(release),
+        "silent": _silent(release),
+        "error": _error(release),
+    }
     return f"{indented(whole)}\n".encode()
 
 
@@ -87,6 +92,16 @@ def _said(release: HeatmapRelease) -> dict[str, Any] | None:
         return None if kept is None else {"marks": [asdict(mark) for mark in kept]}
     try:
         return release.uncertainty().to_json()
+    except Exception:
+        return None
+
+
+def _silent(release: HeatmapRelease) -> dict[str, Any] | None:
+    """Where the map says nothing; nothing where it cannot be worked out, as above."""
+    if release.posterior is None:
+        return None
+    try:
+        return release.shown_uncertainty().to_json()
     except Exception:
         return None
 
@@ -155,6 +170,10 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             prior=Declared.from_json(data.get("prior")),  # maps from before priors have none
             known_marks=_marks(data.get("uncertainty")),
             known_untested=_untested(data.get("uncertainty")),
+            # Maps from before it was kept draw their posterior again.
+            known_silent=None
+            if data.get("silent") is None
+            else ShownUncertainty.silent_cells(data["silent"]),
             posterior=_posterior(data, where),
             noise_scale=_noise_scale(data),
             # Maps from before they said so work it out when they are asked.

@@ -192,7 +192,7 @@ def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
     """What the page shows of how sure the map is; it reads the band off a coarser map than it hatches."""
     area, found = release.area, release.uncertainty()
     band = release.band(min(found.band.level, READ_OUT))
-    said = overlay(release, found)
+    said = overlay(release, found.shown)
     silent_window, band_window = area.window(found.band.level), area.window(band.level)
     return {
         "level": found.band.level,

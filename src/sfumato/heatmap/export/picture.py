@@ -36,7 +36,7 @@ from sfumato.spaces import DEGREE, Area
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sfumato.heatmap.accuracy.uncertainty import Uncertainty
+    from sfumato.heatmap.accuracy.uncertainty import ShownUncertainty
     from sfumato.heatmap.results import HeatmapRelease
 
 
@@ -130,13 +130,15 @@ def figure(
         amount=found.legend.amount,
         under=ground.pixels,
         outline=ground.lines,
-        overlay=None if release.posterior is None else overlay(release, release.uncertainty()),
+        overlay=None
+        if release.posterior is None
+        else overlay(release, release.shown_uncertainty()),
     )
 
 
-def overlay(release: HeatmapRelease, found: Uncertainty) -> Overlay:
+def overlay(release: HeatmapRelease, found: ShownUncertainty) -> Overlay:
     """Hatch and rings of a map, and the sentences that say what they mean, if they are there."""
-    first_column, first_row, last_column, last_row = release.area.window(found.band.level)
+    first_column, first_row, last_column, last_row = release.area.window(found.level)
     hatched = found.silent[first_row:last_row, first_column:last_column].any()
     low_x, low_y, high_x, high_y = release.area.grid.bounds
     return Overlay(
@@ -155,7 +157,7 @@ def hatch_text() -> str:
     return "hatched: the map says nothing here, it cannot tell quiet from busy"
 
 
-def rings_text(found: Uncertainty) -> str:
+def rings_text(found: ShownUncertainty) -> str:
     """What the rings mean; nothing where there are none."""
     chance = f"with a chance of about {100 * CONFIDENCE:g}%"
     beside = "; dashed: not tested, too near another" if found.untested else ""
@@ -217,7 +219,7 @@ def encoded(pixels: npt.NDArray[np.uint8]) -> str:
     from PIL import Image
 
     out = io.BytesIO()
-    Image.fromarray(pixels).save(out, format="PNG", optimize=True)
+    Image.fromarray(pixels).save(out, format="PNG")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
 
 

@@ -9,12 +9,11 @@ fitted to the noisy counts, for cells of little and of much mass apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import betainc
 
-from sfumato._types import FloatArray
+from sfumato._types import FloatArray, IntArray
 
 SHAPES = (0.04, 0.12, 0.35, 1.0, 3.0, 10.0, 40.0)
 # Cells of up to so many users share a mixture of shapes: one user is in one place, a hundred are in
@@ -32,23 +31,44 @@ USUAL = (
 )
 # A fitted mixture is as firm as this many further splits that show the usual shapes.
 PSEUDO = 6.0
+# Of so many parts of its weight it is noted where a share reaches them.
+SLOTS = 64
 STEPS = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Shares:
     """Tables of t under a mixture of shapes, one for each class of mass.
 
     `below` [class, center, logit] is P(t <= ...), `part` the part of the mean of t that lies below.
+    Of several maps with mixtures of their own the classes lie one after another.
     """
 
     below: FloatArray
     part: FloatArray
 
+    @cached_property
+    def slots(self) -> IntArray:
+        """How many logits of each row are below evenly spaced parts of 1 [class, center, slot]."""
+        rows = self.below.reshape(-1, self.below.shape[2])
+        parts = np.arange(SLOTS + 1) / SLOTS
+        found = np.stack(
+            [np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)]
+        )
+        return found.reshape(*self.below.shape[:2], -1)
+
+    def tables(self, masses: FloatArray, maps: IntArray) -> IntArray:
+        """Which table the share of a cell of this mass has, in a map of this number."""
+        found = np.searchsorted(MASSES, masses)
+        classes = len(MASSES) + 1
+        return found + classes * maps if len(self.below) > classes else found
+
 
 @lru_cache(maxsize=1)
 def by_shape() -> Shares:
     """The same tables with shapes in the place of classes."""
+    from scipy.special import betainc  # loaded where a posterior is: many a command has none
+
     t, centers = 1 / (1 + np.exp(-LOGITS)), 1 / (1 + np.exp(-CENTERS))
     a = np.array(SHAPES)[:, None, None]
     c = centers[None, :, None]

@@ -63,7 +63,8 @@ def common_counts(maps: Sequence[NoisyCounts], users: FloatArray) -> NoisyCounts
     )
 
 
-@lru_cache(maxsize=32)
+# Half a megabyte each, and asked for again while one map is looked at: there may be hundreds of maps.
+@lru_cache(maxsize=4)
 def common_centers(common: NoisyCounts, area: Area | None) -> tuple[FloatArray, ...]:
     """Where the splits of every level are centered by the common map, level by level [cell, 3]."""
     return centers_within(rough_map(common, FINEST, area), area)

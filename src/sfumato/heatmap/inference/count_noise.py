@@ -16,7 +16,6 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
 
 from sfumato._types import FloatArray
 from sfumato.privacy.noise import VarianceGamma
@@ -95,6 +94,8 @@ class LaplaceNoise:
         >>> (LAPLACE.log_moment(4, np.array([1e-9])) * 1e9).round(4)
         array([2.1875])
         """
+        from scipy.special import gammaln, logsumexp
+
         single = -np.log1p(-argument)
         if draws == 1:
             return np.asarray(single)

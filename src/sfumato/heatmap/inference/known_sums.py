@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtri
 
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
@@ -276,4 +276,4 @@ def deviations(tail: float, law: CountNoise = LAPLACE) -> float:
     >>> round(deviations(0.05), 3), round(deviations(0.01), 3)
     (1.645, 2.766)
     """
-    return max(law.quantile(tail) / math.sqrt(law.variance), float(-ndtri(tail)))
+    return max(law.quantile(tail) / math.sqrt(law.variance), -NormalDist().inv_cdf(tail))

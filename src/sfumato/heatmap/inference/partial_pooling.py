@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -369,6 +368,8 @@ def log_evidence(fit: Fit) -> float:
         Comparable between priors of the same counts.
 
     """
+    from scipy.special import logsumexp
+
     guess, spread = fit.tree.facts[0, [kernel.GUESS, kernel.SPREAD]]
     points = np.linspace(max(0.0, guess - 8 * spread), max(0.0, guess) + 8 * spread, kernel.TOTALS)
     root, itself = np.zeros(points.size, dtype=np.int64), np.full(points.size, kernel.ITSELF)

@@ -102,12 +102,12 @@ class CountsPosterior:
     def _masses(self, count: int, numbers: IntArray) -> FloatArray:
         """Of `count` maps these ones [map, node]."""
         if count * self._fit.tree.first.size > KEPT:
-            return self._fit.drawn(self._fit.totals(count)[numbers], numbers)
+            return self._fit.drawn(self.totals(count)[numbers], numbers)
         return np.asarray(_kept(self._fit, count)[numbers])
 
     def totals(self, count: int) -> FloatArray:
         """The total of each of so many maps: evenly spaced quantiles of what is known of it."""
-        return self._fit.totals(count)
+        return self._fit.totals(count)[:, 0]
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -166,11 +166,14 @@ def _seen(level: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A tree with its likelihoods, the prior they were passed up with, and where uniform numbers start."""
+    """A tree with its likelihoods, the prior they were passed up with, and where uniform numbers start.
+
+    Of several maps each has a seed of its own; draws are of one.
+    """
 
     tree: _Tree
     shares: Shares
-    seed: int
+    seeds: tuple[int, ...]
     area: Area | None = None
 
     def mean(self, draws: int = MEAN_OF) -> FloatArray:
@@ -179,7 +182,9 @@ class Fit:
         The numbers of a node turn round the circle from draw to draw, by steps that no two depths
         share: they cover it more evenly than chance would.
         """
-        starts, steps = self.uniforms(np.arange(1)), np.sqrt(PRIMES)[self.tree.depth]
+        tree = self.tree
+        seeds = np.array(self.seeds, dtype=np.uint64)[tree.of_map]
+        starts, steps = kernel.hashed(seeds, _numbers(tree.of_map)), np.sqrt(PRIMES)[tree.depth]
         uniforms = (starts + np.arange(draws)[:, None] * steps) % 1.0
         _, given = kernel.descend(self.tree, self.shares, self.totals(draws), uniforms)
         mean = np.zeros(self.tree.first.size)
@@ -191,21 +196,20 @@ class Fit:
 
     def drawn(self, totals: FloatArray, numbers: IntArray) -> FloatArray:
         """The masses of all nodes in maps of these totals [map, node]."""
-        return kernel.descend(self.tree, self.shares, totals, self.uniforms(numbers))[0]
+        uniforms = kernel.uniform(self.seeds[0], numbers, np.arange(self.tree.first.size))
+        return kernel.descend(self.tree, self.shares, totals[:, None], uniforms)[0]
 
     def totals(self, count: int) -> FloatArray:
-        """Evenly spaced quantiles of the whole mass."""
-        points, weights = (one[0] for one in kernel.totals(self.tree, self.shares, 1))
-        reached = np.cumsum(weights) - weights / 2
-        return np.asarray(np.interp((np.arange(count) + 0.5) / count, reached, points))
-
-    def uniforms(self, numbers: IntArray) -> FloatArray:
-        """A number in (0, 1) for each node of each map that depends on the counts and on its `number` alone."""
-        return kernel.uniform(self.seed, numbers, np.arange(self.tree.first.size))
+        """Evenly spaced quantiles of the whole mass of each map [quantile, map]."""
+        points, weights = kernel.totals(self.tree, self.shares, len(self.seeds))
+        reached = np.cumsum(weights, axis=1) - weights / 2
+        at = (np.arange(count) + 0.5) / count
+        found = [np.interp(at, *one) for one in zip(reached, points, strict=True)]
+        return np.stack(found, axis=1)
 
     def laid_out(self, mass: FloatArray, level: int) -> FloatArray:
-        """A level's masses; where nothing was counted a cell is split as its surroundings say."""
-        now = mass[:1]
+        """A level's masses, of maps one after another; where nothing was counted as surroundings say."""
+        now = mass[: len(self.seeds)]
         for at in range(level):
             now = self.below(mass, now, centers_of(now, at, self.area), at + 1)
         return now
@@ -226,7 +230,8 @@ class Fit:
         now = masses[:, :1]
         for at, here in enumerate(centers):
             cells = (at + 1 << 40) + 4 * np.arange(now.shape[1]) + np.arange(3)[:, None]
-            now = kernel.scatter(now, here, self.shares, kernel.uniform(self.seed, numbers, cells))
+            uniforms = kernel.uniform(self.seeds[0], numbers, cells)
+            now = kernel.scatter(now, here, self.shares, uniforms)
             counted = self.tree.level(at + 1)
             now[:, self.tree.code[counted]] = masses[:, counted]
         return now
@@ -235,7 +240,7 @@ class Fit:
 @lru_cache(maxsize=SETS)
 def _kept(fit: Fit, count: int) -> FloatArray:
     """The masses of all nodes in so many maps [map, node], a few maps at once."""
-    totals, some = fit.totals(count), max(1, AT_ONCE // fit.tree.first.size)
+    totals, some = fit.totals(count)[:, 0], max(1, AT_ONCE // fit.tree.first.size)
     starts = range(0, count, some)
     return np.concatenate(
         [fit.drawn(totals[at : at + some], np.arange(at, min(at + some, count))) for at in starts]
@@ -264,31 +269,37 @@ def rough_map(counts: NoisyCounts, level: int, area: Area | None = None) -> Floa
 class FirstPass:
     """Counts whose splits were centered, and how likely each is under every shape [split, shape].
 
-    `masses` are those of the cells that are split, as the first pass found them.
+    `masses` are those of the cells that are split, as the first pass found them; `of_map` is the map
+    of each.
     """
 
     fit: Fit
     masses: FloatArray
     evidence: FloatArray
+    of_map: IntArray
 
     def finish(self, mixture: FloatArray) -> Fit:
-        """The posterior with shapes as common as a mixture says."""
+        """The posterior with shapes as common as a mixture says; of several maps one after another."""
         tree, shares = self.fit.tree, mixed(mixture)
         tree = replace(tree, table=np.zeros((tree.first.size, kernel.POINTS)))
         kernel.upward(tree, shares)
-        return Fit(tree, shares, self.fit.seed, self.fit.area)
+        return Fit(tree, shares, self.fit.seeds, self.fit.area)
 
 
 def first_passes(
     counts: NoisyCounts, area: Area | None, rules: Sequence[CenterRule]
 ) -> Iterator[FirstPass]:
     """A pass with even centers and the usual shapes; then splits are centered by each rule in turn."""
-    first = _first_fit(counts, ROUGH, area)
+    return _first_passes(_first_fit(counts, ROUGH, area), counts.finest, rules)
+
+
+def _first_passes(first: Fit, finest: int, rules: Sequence[CenterRule]) -> Iterator[FirstPass]:
     rough = _rough(first)
     split = first.tree.first >= 0
     for rule in rules:
-        tree, masses = replace(first.tree, facts=first.tree.facts.copy()), rough[:1]
-        for level in range(counts.finest):
+        tree = replace(first.tree, facts=first.tree.facts.copy())
+        masses = rough[: len(first.seeds)]
+        for level in range(finest):
             centers = rule(masses, level)
             _center(tree, centers, level)
             masses = first.below(rough, masses, centers, level + 1)
@@ -296,7 +307,8 @@ def first_passes(
         center = tree.facts[:, kernel.CENTER]
         two = (center >= 0) & (center <= 1)
         evidence = kernel.evidence(tree, by_shape(), rough)[two[split]]
-        yield FirstPass(replace(first, tree=tree), rough[split & two], evidence)
+        here = split & two
+        yield FirstPass(replace(first, tree=tree), rough[here], evidence, tree.of_map[here])
 
 
 def _fitted(counts: NoisyCounts, area: Area | None) -> Fit:
@@ -309,16 +321,52 @@ def _fitted(counts: NoisyCounts, area: Area | None) -> Fit:
     return one.finish(fit_mixture(one.evidence, one.masses))
 
 
+def mean_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = None) -> FloatArray:
+    """The masses of all cells of a level [map, cell] that `CountsPosterior.means` has of each, at once.
+
+    The same numbers in a tenth of the time, where maps are small: for simulations of many.
+    """
+    shifted = [one.codes + (number << 2 * one.levels) for number, one in enumerate(counts)]
+    names = ("levels", "values", "scales", "ceiling")
+    levels, values, scales, ceiling = (
+        np.concatenate([getattr(one, name) for one in counts]) for name in names
+    )
+    every = NoisyCounts(
+        levels, np.concatenate(shifted), values, scales, ceiling, len(counts), counts[0].law
+    )
+    first = replace(_first_fit(every, ROUGH, area), seeds=tuple(map(_seed, counts)))
+    (one,) = _first_passes(
+        first, every.finest, [lambda masses, level: centers_of(masses, level, area)]
+    )
+    mine = [np.flatnonzero(one.of_map == number) for number in range(len(counts))]
+    fit = one.finish(
+        np.concatenate([fit_mixture(one.evidence[here], one.masses[here]) for here in mine])
+    )
+    return fit.laid_out(fit.mean(), _seen(level)).reshape(len(counts), -1)
+
+
 def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> Fit:
     tree, shares = _grown(counts, points, area), usual_shares()
     kernel.upward(tree, shares)
+    return Fit(tree, shares, (_seed(counts),) * counts.groups, area)
+
+
+def _seed(counts: NoisyCounts) -> int:
     digest = hashlib.sha256(counts.values.tobytes() + counts.codes.tobytes()).digest()
-    return Fit(tree, shares, int.from_bytes(digest[:7], "big"), area)
+    return int.from_bytes(digest[:7], "big")
+
+
+def _numbers(of_map: IntArray) -> IntArray:
+    """The number of each node among those of its own map."""
+    order = np.argsort(of_map, kind="stable")
+    found = np.empty(of_map.size, dtype=np.int64)
+    found[order] = np.arange(of_map.size) - np.searchsorted(of_map[order], of_map[order])
+    return found
 
 
 def _rough(fit: Fit) -> FloatArray:
     """The expected mass of each node, given the expected mass of its parent."""
-    return kernel.expect(fit.tree, fit.shares, int((fit.tree.depth == 0).sum()))
+    return kernel.expect(fit.tree, fit.shares, len(fit.seeds))
 
 
 def _grown(counts: NoisyCounts, points: int, area: Area | None) -> _Tree:
@@ -417,7 +465,7 @@ def _counted(
     told = np.stack([kinds, values, scales], axis=2).reshape(size, -1)
     facts = np.column_stack([center, guess, spread, low, high, told])
     noise = counts.law.corrections
-    return _Tree(first, facts, np.zeros((size, points)), noise, depth, code)
+    return _Tree(first, facts, np.zeros((size, points)), noise, roots, depth, code)
 
 
 def _center(tree: _Tree, centers: FloatArray, level: int) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato._compiled import inner, njit
 from sfumato._types import FloatArray, IntArray
@@ -140,10 +141,13 @@ def weigh(begin, end, size, center, below, part, reached, means, weights):
 
 
 @inner(error_model="numpy")
-def share_at(u, size, center, below):
-    """Where the distribution function of a share reaches u, searched in halves."""
-    c, more = place(center, -3.5, 0.5, 13.999999)
-    lower, upper = 0, below.shape[2] - 1
+def share_at(u, size, c, more, below, reached):
+    """Where the distribution function of a share reaches u, searched in halves of where it can."""
+    slots = reached.shape[2] - 1
+    slot = min(math.floor(u * slots), slots - 1)
+    lower = max(min(reached[size, c, slot], reached[size, c + 1, slot]) - 2, 0)
+    upper = max(reached[size, c, slot + 1], reached[size, c + 1, slot + 1]) + 1
+    upper = min(upper, below.shape[2] - 1)
     while upper - lower > 1:
         middle = (lower + upper) >> 1
         if entry(below, size, c, more, middle) < u:
@@ -167,6 +171,7 @@ def _integrate(
     noise,
     below,
     part,
+    slots,
     reached,
     means,
     weights,
@@ -219,7 +224,8 @@ def _integrate(
                     if left <= weights[q]:
                         low, high = reached[q], reached[q + 1]
                         u = low + (high - low) * left / weights[q]
-                        share = share_at(u, size, center, below)
+                        c, more = place(center, -3.5, 0.5, 13.999999)
+                        share = share_at(u, size, c, more, below, slots)
                         share = max(share, begin + (end - begin) * q / bins)
                         share = min(share, begin + (end - begin) * (q + 1) / bins)
                         break
@@ -228,27 +234,32 @@ def _integrate(
 
 
 @njit(error_model="numpy")
-def _prior_shares(uniforms, which, centers, below, out):
-    """The share of each cell up to which the prior has so much of its weight."""
+def _prior_shares(uniforms, which, centers, first, more, below, slots, out):
+    """The share of each cell [map, cell] up to which the prior has so much of its weight."""
+    cells = centers.size
+    for at in range(cells):
+        first[at], more[at] = place(centers[at], -3.5, 0.5, 13.999999)
     for at in range(out.size):
-        center = centers[at]
+        cell = at % cells
+        center = centers[cell]
         if center > 1 or center < 0:
             out[at] = 1.0 if center > 1 else 0.0  # the other half is outside the bounds
         else:
-            out[at] = share_at(uniforms[at], which[at], center, below)
+            out[at] = share_at(uniforms[at], which[at], first[cell], more[cell], below, slots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
     """The nodes of a tree from the root on: first child, what is known of each, and its likelihoods.
 
-    `noise` are the corrections of the law of the noise.
+    `noise` are the corrections of the law of the noise; `of_map` is the map of each node.
     """
 
     first: IntArray
     facts: FloatArray
     table: FloatArray
     noise: FloatArray
+    of_map: IntArray
 
     def generations(self) -> Iterator[IntArray]:
         """The nodes that have children, those of one depth at a time, from the roots down."""
@@ -282,7 +293,7 @@ def integrate(
     out, bins = np.empty((3, nodes.size)), tree.table.shape[1]
     _integrate(
         nodes, mass, which, uniforms, tree.first, tree.facts, tree.table, tree.noise,
-        shares.below, shares.part, np.empty(bins + 1), np.empty(bins), np.empty(bins), np.empty(bins), out,
+        shares.below, shares.part, shares.slots, np.empty(bins + 1), *np.empty((3, bins)), out,
     )  # fmt: skip
     return out
 
@@ -305,8 +316,9 @@ def upward(tree: Nodes, shares: Shares) -> None:
     for nodes in reversed(list(tree.generations())):
         steps = (np.arange(points) / (points - 1)) ** 2
         mass = low[nodes, None] + (high - low)[nodes, None] * steps
-        which = np.searchsorted(MASSES, mass.ravel())
-        logs = integrate(tree, shares, np.repeat(nodes, points), mass.ravel(), which)[0]
+        many = np.repeat(nodes, points)
+        which = shares.tables(mass.ravel(), tree.of_map[many])
+        logs = integrate(tree, shares, many, mass.ravel(), which)[0]
         tree.table[nodes] = logs.reshape(mass.shape)
 
 
@@ -317,7 +329,7 @@ def expect(tree: Nodes, shares: Shares, roots: int) -> FloatArray:
     mass[:roots] = np.cumsum(points * weights, axis=1)[:, -1]
     for nodes in tree.generations():
         m = np.maximum(mass[nodes], LEAST)
-        share = integrate(tree, shares, nodes, m, np.searchsorted(MASSES, m))[1]
+        share = integrate(tree, shares, nodes, m, shares.tables(m, tree.of_map[nodes]))[1]
         mass[tree.first[nodes]], mass[tree.first[nodes] + 1] = m * share, m * (1 - share)
     return mass
 
@@ -333,14 +345,17 @@ def evidence(tree: Nodes, by_shape: Shares, mass: FloatArray) -> FloatArray:
 def descend(
     tree: Nodes, shares: Shares, roots: FloatArray, uniforms: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Maps from the posterior [map, node], down from their totals, and what each node has given its parent."""
-    mass = np.zeros((roots.size, tree.first.size))
+    """Draws from the posterior [draw, node], down from their totals, and what each node has given its parent.
+
+    Totals [draw, root] are those of all maps of the tree.
+    """
+    mass = np.zeros((len(roots), tree.first.size))
     mean = np.zeros_like(mass)
-    mass[:, 0] = mean[:, 0] = roots
+    mass[:, : roots.shape[1]] = mean[:, : roots.shape[1]] = roots
     for nodes in tree.generations():
         m = np.maximum(mass[:, nodes], LEAST)
-        which = np.searchsorted(MASSES, m.ravel())
-        many = np.tile(nodes, roots.size)
+        many = np.tile(nodes, len(roots))
+        which = shares.tables(m.ravel(), tree.of_map[many])
         found = integrate(tree, shares, many, m.ravel(), which, uniforms[:, nodes].ravel())
         for masses, share in ((mean, found[1]), (mass, found[2])):
             part = share.reshape(m.shape)
@@ -362,8 +377,12 @@ def agree(tree: Nodes, mean: FloatArray) -> None:
 def uniform(seed: int, draws: IntArray, at: IntArray) -> FloatArray:
     """Numbers in (0, 1) that depend on nothing but the arguments [draw, ...]: the finalizer of splitmix64."""
     starts = [(seed + int(draw) * 0x9E3779B97F4A7C15) % 2**64 for draw in draws]
-    x = np.array(starts, dtype=np.uint64).reshape(-1, *(1,) * at.ndim)
-    x = x + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+    return hashed(np.array(starts, dtype=np.uint64).reshape(-1, *(1,) * at.ndim), at)
+
+
+def hashed(starts: npt.NDArray[np.uint64], at: IntArray) -> FloatArray:
+    """The same for one start or several, of which each is broadcast to some places."""
+    x = starts + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x = x ^ (x >> np.uint64(31))
@@ -389,6 +408,8 @@ def _halved(
     mass: FloatArray, centers: FloatArray, shares: Shares, uniforms: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     share, which = np.empty(mass.size), np.searchsorted(MASSES, mass.ravel())
-    many = np.tile(centers, len(mass))
-    _prior_shares(uniforms.ravel(), which, many, shares.below, share)
+    first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
+    _prior_shares(
+        uniforms.ravel(), which, np.ascontiguousarray(centers), first, more, shares.below, shares.slots, share
+    )  # fmt: skip
     return mass * share.reshape(mass.shape), mass * (1 - share.reshape(mass.shape))

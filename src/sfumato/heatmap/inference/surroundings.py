@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import bounded_center, parts_inside
+from sfumato.heatmap.inference.filters import blur_each
 from sfumato.spaces import Area, Grid
 
 # A cell's mass is expected to lie as a blur of its surroundings says: a Gaussian of 0.6 cells.
@@ -20,19 +20,23 @@ FINEST = 8
 def centers_of(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
     """Where each cell's mass should lie by its surroundings [cell, 3]: first half, and first of each half.
 
-    Of the surroundings, and of the cell itself, only what is inside the bounds counts.
+    Of the surroundings, and of the cell itself, only what is inside the bounds counts. Masses may be
+    those of several maps, one after another.
     """
-    fine = _doubled(masses[_codes(level)] * 0.25)
+    each = masses.reshape(-1, 4**level)
+    fine = _doubled(np.take(each, _codes(level), axis=1) * 0.25)
     inside = parts_inside(area, level + 1)
     if inside is not None:
         fine *= _of_cell(area, level + 1)
-    blurred = gaussian_filter(fine, 2 * SURROUNDINGS, mode="nearest")
+    blurred = blur_each(fine, 2 * SURROUNDINGS)
     if inside is not None:
         blurred *= _around(area, level + 1)
     places = _places(level + 1)
-    least = 1e-9 * max(float(masses.sum()), 1.0) / masses.size
+    least = 1e-9 * np.maximum(each.sum(axis=1), 1.0) / 4**level
     some = 1.0 if inside is None else inside.ravel()[places]
-    quarters = blurred.ravel()[places] + least * some
+    seen = np.take(blurred.reshape(len(each), -1), places, axis=1)
+    quarters = seen + least[:, None, None] * some
+    quarters = quarters.reshape(-1, 4)
     halves = quarters[:, ::2] + quarters[:, 1::2]
     return np.column_stack(
         [
@@ -43,9 +47,9 @@ def centers_of(masses: FloatArray, level: int, area: Area | None) -> FloatArray:
     )
 
 
-def _doubled(picture: FloatArray) -> FloatArray:
-    """The same picture with four cells for each of its own."""
-    return np.repeat(np.repeat(picture, 2, axis=0), 2, axis=1)
+def _doubled(pictures: FloatArray) -> FloatArray:
+    """The same pictures [..., row, column] with four cells for each of their own."""
+    return np.repeat(np.repeat(pictures, 2, axis=-2), 2, axis=-1)
 
 
 # Maps of nobody are made a hundred at a time: what depends on the level alone is made once.
@@ -78,7 +82,7 @@ def _around(area: Area | None, level: int) -> FloatArray:
     inside = parts_inside(area, level)
     if inside is None:
         return np.ones((1 << level, 1 << level))
-    blurred = gaussian_filter(inside, 2 * SURROUNDINGS, mode="nearest")
+    (blurred,) = blur_each(inside[None], 2 * SURROUNDINGS)
     return np.asarray(inside / np.maximum(blurred, 1e-300))
 
 

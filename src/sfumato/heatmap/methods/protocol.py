@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -78,6 +79,10 @@ class NoiseAwareMethod(MapMethod[U], Protocol[U]):
         """The same maps without detail that no picture shows, for simulations of many of them."""
         return tuple(one.tiles for one in self.maps(released, mechanism, area))
 
+    def lots(self, released: Iterable[U]) -> Iterable[U]:
+        """What was released of simulated maps, in lots that are estimated at once: as it comes."""
+        return released
+
     def sketches(self, released: U, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
         """The same maps, perhaps estimated more quickly: to compare them with each other alone."""
         return self.outlines(released, mechanism, area)
@@ -105,6 +110,12 @@ def maps_of(
         return plain_maps(method, released, area, noise_scale=Fraction(0))
     found: tuple[MapEstimate, ...] = make(released, mechanism, area)
     return found
+
+
+def lots_of(method: MapMethod[Any], released: Iterable[Any]) -> Iterable[Any]:
+    """Lots of simulated maps that a method estimates at once."""
+    join = getattr(method, "lots", None)
+    return released if join is None else join(released)
 
 
 def outlines_of(

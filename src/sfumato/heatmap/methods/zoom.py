@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
-from sfumato.heatmap.inference.posterior import CountsPosterior, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, rough_masses
 from sfumato.heatmap.inference.sketch import sketch
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.noisy_sums import NoisySums, OneHand
@@ -35,6 +36,8 @@ PARTS = 64
 FIRST_LEVEL, FIRST_PARTS = 2, 16
 # So many levels below the counted cells the mean is smooth: pictures of it are as high with fewer.
 OUTLINE = 3
+# Means of many maps are worked out at once, for about so many cells: a megabyte an array.
+TOGETHER = 2**17
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -287,12 +290,22 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     def outlines(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
         """The same means, laid out no finer than OUTLINE levels below the cells that were counted."""
         del mechanism
-        found = []
-        for group in range(released.groups):
-            one = CountsPosterior(released.counts(group), mean_is_map=True, area=area)
-            level = min(area.grid.levels, FINEST, one.counts.finest + OUTLINE)
-            found.append(_mean_tiles(one, area, level))
-        return tuple(found)
+        counts = released.each
+        levels = [min(area.grid.levels, FINEST, one.finest + OUTLINE) for one in counts]
+        found: dict[int, Tiles] = {}
+        for level in sorted(set(levels)):
+            alike = [group for group, one in enumerate(levels) if one == level]
+            some = max(1, TOGETHER >> 2 * level)
+            for groups in (alike[at : at + some] for at in range(0, len(alike), some)):
+                means = mean_maps([counts[group] for group in groups], level, area)
+                for group, masses in zip(groups, means, strict=True):
+                    inner = inside_bounds(masses, counts[group], area)
+                    found[group] = dense_tiles(area.grid, level, inner)
+        return tuple(found[group] for group in range(released.groups))
+
+    def lots(self, released: Iterable[ZoomTree]) -> Iterable[ZoomTree]:
+        """All maps at once: their trees are small."""
+        return [ZoomTree.joined(list(released))]
 
     def sketches(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
         """What one pass of the posterior finds."""

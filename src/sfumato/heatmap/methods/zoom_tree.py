@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,7 @@ class PricedLevel:
     parts: IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ZoomTree:
     """All counts in the order they were bought; noise of k parts has scale part_scale / k, in units.
 
@@ -61,17 +64,39 @@ class ZoomTree:
 
     def counts(self, group: int) -> NoisyCounts:
         """What was counted of one map, in users."""
+        return self.each[group]
+
+    @cached_property
+    def each(self) -> tuple[NoisyCounts, ...]:
+        """What was counted of each map, in users."""
         every = self.together
-        here = every.codes >> 2 * every.levels == group
-        levels = every.levels[here]
-        return NoisyCounts(
-            levels,
-            every.codes[here] - (group << 2 * levels),
-            every.values[here],
-            every.scales[here],
-            every.ceiling[here],
-            law=every.law,
+        group = every.codes >> 2 * every.levels
+        own = every.codes - (group << 2 * every.levels)
+        order = np.argsort(group, kind="stable")
+        ends = np.searchsorted(group[order], np.arange(self.groups + 1))
+        return tuple(
+            NoisyCounts(
+                every.levels[here],
+                own[here],
+                every.values[here],
+                every.scales[here],
+                every.ceiling[here],
+                law=every.law,
+            )
+            for here in (order[low:high] for low, high in pairwise(ends))
         )
+
+    @staticmethod
+    def joined(trees: Sequence[ZoomTree]) -> ZoomTree:
+        """The maps of several trees of one scale and area, one after another."""
+        starts = np.cumsum([0, *(one.groups for one in trees)]).tolist()
+        levels = tuple(
+            PricedLevel(one.level, one.codes + (start << 2 * one.level), one.values, one.parts)
+            for tree, start in zip(trees, starts, strict=False)
+            for one in tree.levels
+        )
+        first = trees[0]
+        return ZoomTree(starts[-1], first.part_scale, levels, first.area, first.shape)
 
     @staticmethod
     def from_json(data: Any) -> ZoomTree:

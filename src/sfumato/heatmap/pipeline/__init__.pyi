@@ -5,13 +5,12 @@ from .plan import plan_heatmap
 from .pooling import pool_maps
 from .rehearsal import rehearse_heatmap
 from .release import plan_release, release_heatmap
-from .replay import ReplayResult, replay_release
+from .replay import replay_release
 from .resume import resume_heatmap
 from .saved_maps import draw_map, map_hotspots, map_timelapse, map_totals
 
 __all__ = [
     "HeatmapOptions",
-    "ReplayResult",
     "compare_maps",
     "draw_map",
     "map_distance",

@@ -278,6 +278,12 @@ def _remarks(
                 f"both maps are of one release: their noise is independent, but each {unit} has one mass, "
                 f"shared among its maps, so that a {unit} in both counts a part in each"
             )
+    if (before.pooled_maps > 1) != (after.pooled_maps > 1):
+        pooled, alone = names if before.pooled_maps > 1 else names[::-1]
+        found.append(
+            f"{pooled} is pooled with other maps and {alone} is not: the shift, the arrows and the picture "
+            "show that too; intervals, and where maps differ for sure, go by each map's own counts"
+        )
     for one, called in ((before, names[0]), (after, names[1])):
         if one.empty:
             found.append(f"{called} is indistinguishable from a map of nobody")

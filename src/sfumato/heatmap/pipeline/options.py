@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.areas import BoundsLike, Cells, public_area
@@ -97,6 +97,12 @@ class HeatmapOptions(TypedDict, total=False):
     overwrite: bool
     team: str
     other_table: bool
+
+
+def check_pooling_kind(kind: PoolingKind, undone: str) -> None:
+    """Refuse a word for pooling that there is not."""
+    if kind not in get_args(PoolingKind):
+        raise InvalidParameter(f"`pooling` is none or partial, got {kind!r}; {undone}")
 
 
 def check_options(

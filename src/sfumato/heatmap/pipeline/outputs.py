@@ -204,7 +204,7 @@ def _write(one: HeatmapRelease, how: WriteOptions, path: Path, overwrite: bool) 
         # Worked out here, once for all files of the map: writers only show it. Where it cannot be,
         # the writer says so, or does without it.
         with contextlib.suppress(Exception):
-            one.uncertainty()
+            one.shown_uncertainty()
     one.write(
         path,
         over=how.over,

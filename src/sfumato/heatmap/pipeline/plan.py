@@ -27,6 +27,7 @@ from sfumato.heatmap.analysis.forecasts import (
 from sfumato.heatmap.analysis.many_maps import CountedRows, ManyMaps, Shares, forecast_maps
 from sfumato.heatmap.analysis.quality import METRICS, Metric
 from sfumato.heatmap.areas import BoundsLike, public_area
+from sfumato.heatmap.pipeline.options import PoolingKind, check_pooling_kind
 from sfumato.heatmap.planning_results import (
     HeatmapPlan,
     PlanCurves,
@@ -60,6 +61,7 @@ def plan_heatmap(
     mass_per_value: bool = False,
     rows: int | None = None,
     rows_per_user: int | None = None,
+    pooling: PoolingKind = "none",
 ) -> HeatmapPlan:
     """Forecast how good a map will be, or the epsilon or users that a good one takes.
 
@@ -87,6 +89,8 @@ def plan_heatmap(
             each unless the ledger protects a user in one map.
         rows: About how many rows there are, a public guess, where rows are counted.
         rows_per_user: The most rows that count of one user, where rows are counted.
+        pooling: "partial" if several maps are to share strength: forecasts stay those of each by
+            itself, and the plan says what to expect beside them.
 
     Returns:
         A plan with `forecast`, `points`, or requirements, by what was given; with several maps they
@@ -105,6 +109,8 @@ def plan_heatmap(
         _check_users(users)
     with mistakes.noted():
         shares = Shares(frames, maps, mass_per_period, mass_per_value)
+    with mistakes.noted():
+        _check_pooling(pooling, shares)
     with mistakes.noted():
         counted = _counted(rows, rows_per_user, users)
     with mistakes.noted():
@@ -127,6 +133,7 @@ def plan_heatmap(
         side_unit="m" if where is None or where.unit == "m" else "units",
         shares=shares,
         counted=counted,
+        pooled=pooling == "partial",
     )
     one = plan.users_a_map
     if cost is not None and shares.count > 1:
@@ -155,6 +162,15 @@ def _check_users(users: float | None) -> None:
     if users is not None and not (isinstance(users, Real) and math.isfinite(users) and users > 0):
         raise InvalidParameter(
             f"users must be a number above 0, got {users!r}; nothing was forecast"
+        )
+
+
+def _check_pooling(kind: PoolingKind, shares: Shares) -> None:
+    check_pooling_kind(kind, "nothing was forecast")
+    if kind != "none" and shares.count == 1:
+        raise InvalidParameter(
+            "`pooling` shares strength between several maps: say how many by `frames` or `maps`; "
+            "nothing was forecast"
         )
 
 

@@ -12,10 +12,10 @@ from sfumato.heatmap.accuracy.noise_mark import EmptyMaps, EstimatedEmptyMaps
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs
-from sfumato.heatmap.inference.partial_pooling import mean_tiles, pool_counts
+from sfumato.heatmap.inference.partial_pooling import PooledPosterior, mean_tiles, pool_counts
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import Method
-from sfumato.heatmap.pipeline.options import PoolingKind
+from sfumato.heatmap.pipeline.options import PoolingKind, check_pooling_kind
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, tell_of_trouble, write_maps
 from sfumato.heatmap.pipeline.saved_maps import Map, opened, when
 from sfumato.heatmap.private_map import HeatmapRelease
@@ -28,8 +28,7 @@ OUTLINE = 3
 
 def check_pooling(kind: PoolingKind, groups: Groups, method: Method) -> None:
     """Refuse pooling that cannot be: of one map, or of maps whose method does not release all it counts."""
-    if kind not in ("none", "partial"):
-        raise InvalidParameter(f"`pooling` is none or partial, got {kind!r}; nothing was charged")
+    check_pooling_kind(kind, "nothing was charged")
     if kind == "none":
         return
     if groups is None:
@@ -121,7 +120,11 @@ def pool_maps(
         watch(f"pooling {len(maps)} maps")
     found = _pooled(tuple(maps))
     written = write_maps(found, targets, watch=watch)
-    told = tuple(PooledMap(one.group, one.tiles.total, _borrowed(one)) for one in found)
+    told = tuple(
+        PooledMap(one.group, one.tiles.total, one.posterior.strength)
+        for one in found
+        if isinstance(one.posterior, PooledPosterior)
+    )
     return PoolResult(found[0].statement, told, written, found)
 
 
@@ -151,11 +154,6 @@ def _check(maps: Sequence[HeatmapRelease]) -> None:
             )
 
 
-def _borrowed(one: HeatmapRelease) -> float:
-    """How far a map is centered on the others, from 0 to 1."""
-    return float(getattr(one.posterior, "strength", 0.0))
-
-
 def _pooled(maps: tuple[HeatmapRelease, ...]) -> tuple[HeatmapRelease, ...]:
     """The maps with joint posteriors; the noise mark is that of maps of nobody pooled with these."""
     area = maps[0].area
@@ -176,6 +174,8 @@ def _pooled(maps: tuple[HeatmapRelease, ...]) -> tuple[HeatmapRelease, ...]:
             nothing=nothing,
             known_error=None,
             known_marks=None,
+            known_untested=None,
+            known_silent=None,
             known_noise=None,
         )
         for one, posterior in zip(maps, posteriors, strict=True)

@@ -305,6 +305,7 @@ def plan_release(
         measure,
         groups.count if isinstance(groups, Values | Pairs) else None,
         _pays_once(groups, bound),
+        asked.pooling == "partial",
     )
     return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
 

@@ -22,7 +22,7 @@ def error_lines(error: MapError) -> tuple[str, ...]:
 
     """
     if error.emd is None and error.certified is None:
-        return (SILENT,)
+        return (_silent(error),)
     found = []
     if error.emd is not None and error.similarity is not None and error.pearson is not None:
         found.append(distance_text(error))
@@ -31,7 +31,8 @@ def error_lines(error: MapError) -> tuple[str, ...]:
             f"({error.coverage:.0%}), seen through a blur of {error.blur:.0%}: 1 is a perfect map"
         )
     else:
-        found.append("what to expect of this map, its method does not say")
+        unknown = "what to expect of this map, its method does not say"
+        found.append(_silent(error) if error.unstated else unknown)
     if error.certified is not None:
         found.append(certified_text(error))
     return tuple(found)
@@ -45,7 +46,7 @@ def distance_text(error: MapError) -> str:
     'on average mass is 210 m off (90%: 150 to 290)'
     """
     if error.emd is None:
-        return SILENT
+        return _silent(error)
     value, low, high = error.emd.value, error.emd.low, error.emd.high
     unit, scale = _unit(error.unit, value)
     ends = f"{_number(low * scale)} to {_number(high * scale)}"
@@ -80,7 +81,7 @@ def errors_line(errors: Sequence[MapError], many: int | None = None) -> str:
     """
     known = [one.emd for one in errors if one.emd is not None]
     if not known:
-        return SILENT
+        return _silent(errors[0]) if errors else SILENT
     least, most = (pick(one.value for one in known) for pick in (min, max))
     low, high = min(one.low for one in known), max(one.high for one in known)
     unit, scale = _unit(errors[0].unit, most)
@@ -97,9 +98,9 @@ def errors_line(errors: Sequence[MapError], many: int | None = None) -> str:
 
 def error_facts(error: MapError) -> list[tuple[str, str]]:
     """The same as names and values, for tables of pages and tags of files."""
-    if error.emd is None and error.certified is None:
-        return [("how far off", "the method does not say")]
     found = []
+    if error.emd is None:
+        found.append(("how far off", _unstated(error) or "the method does not say"))
     if error.emd is not None and error.similarity is not None and error.pearson is not None:
         found = [
             ("how far off", f"{distance_text(error)}, east-west and north-south added"),
@@ -109,6 +110,15 @@ def error_facts(error: MapError) -> list[tuple[str, str]]:
     if error.certified is not None:
         found.append(("certified", certified_text(error)))
     return found
+
+
+def _silent(error: MapError) -> str:
+    """What is said instead of a distance."""
+    return f"how far off this map is, is {_unstated(error)}" if error.unstated else SILENT
+
+
+def _unstated(error: MapError) -> str:
+    return f"not stated: {error.unstated}" if error.unstated else ""
 
 
 def _interval(one: ErrorInterval) -> str:

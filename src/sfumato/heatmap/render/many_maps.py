@@ -48,6 +48,15 @@ def rows_words(counted: CountedRows) -> list[str]:
     return lines
 
 
+def pooled_words() -> str:
+    """What partial pooling adds to forecasts of maps by themselves, in a sentence."""
+    return (
+        "forecasts are of each map by itself: pooled, maps that are alike show more at no cost (similarity "
+        "about 0.1 higher in simulated towns and check-ins by hour), others do not, and one unlike the "
+        "rest may be drawn towards them"
+    )
+
+
 def _one(many: ManyMaps) -> str:
     return "frame" if many.shares.maps == 1 and many.shares.frames > 1 else "map"
 

@@ -14,7 +14,7 @@ from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.pipeline.plan import least_epsilon, least_users, plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
-from sfumato.heatmap.render.many_maps import many_words, rows_words
+from sfumato.heatmap.render.many_maps import many_words, pooled_words, rows_words
 
 FEW = 0.85  # of all places: when fewer lie in an interval, the words state it
 NAMES: dict[Metric, str] = {
@@ -32,12 +32,14 @@ def plan_words(plan: HeatmapPlan) -> list[str]:
         lines += rows_words(plan.counted)
     if plan.many is not None:
         lines.append(many_words(plan.many))
-        if plan.shares.mass_per_frame:
-            cost = plan.shares.frames * plan.many.epsilon
-            lines.append(
-                f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
-                "protects what lies in one of them"
-            )
+    if plan.pooled:
+        lines.append(pooled_words())
+    if plan.many is not None and plan.shares.mass_per_frame:
+        cost = plan.shares.frames * plan.many.epsilon
+        lines.append(
+            f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
+            "protects what lies in one of them"
+        )
     return lines
 
 

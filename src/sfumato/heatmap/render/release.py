@@ -8,10 +8,10 @@ from typing import Any
 
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
-from sfumato.heatmap.pipeline.replay import ReplayResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
-from sfumato.heatmap.render.many_maps import many_words
+from sfumato.heatmap.render.many_maps import many_words, pooled_words
+from sfumato.heatmap.replay_results import ReplayResult
 from sfumato.heatmap.results import (
     DrawResult,
     HotspotsResult,
@@ -87,6 +87,7 @@ def _planned(result: PlannedRelease) -> str:
             else ""
         )
         + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
+        + (f"\n{pooled_words()}" if result.pooled and result.many is not None else "")
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,10 @@ HELD = 0.95
 TIMES = 80
 LEAST_FREE = 5
 """Readings beyond the parameters: fewer say nothing of the noise."""
+DEAF = 0.25
+"""Of what the others' gain says: a sensor that goes along with a volunteer by less does not read it."""
+UNLIKELY = 1e-3
+"""The chance, over all sensors, below which that is not the noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,10 @@ class Fitted:
 class CalibrationFit:
     """What was fitted: the gain and the time are None where nobody stood in the room.
 
-    `beside` is what a source adds to a sensor where it stands: gain (4 pi T)**(-d / 2).
+    `beside` is what a source adds to a sensor where it stands: gain (4 pi T)**(-d / 2). `deaf` are
+    sensors that do not go along with the volunteer though the others say how far they should;
+    `frozen` are those that read one and the same number each time, where readings of others vary by
+    more than their last digit.
     """
 
     gain: Fitted | None
@@ -43,6 +50,8 @@ class CalibrationFit:
     level_errors: FloatArray
     deviation: float
     free: int
+    deaf: tuple[int, ...] = ()
+    frozen: tuple[int, ...] = ()
 
 
 def fit_calibration(
@@ -93,7 +102,8 @@ def fit_calibration(
     own = apart(values)
     if not someone.any():
         sigma = math.sqrt(float(own @ own) / free)
-        return _fit(values, sensors, read, sigma, free, student.ppf((1 + HELD) / 2, free))
+        fit = _fit(values, sensors, read, sigma, free, student.ppf((1 + HELD) / 2, free))
+        return replace(fit, frozen=_frozen(values, sensors, own, read))
     ways = np.where(someone[:, np.newaxis], positions[sensors] - places, 0.0)
 
     def kernel(time: float) -> FloatArray:
@@ -143,6 +153,62 @@ def fit_calibration(
         fit.level_errors,
         sigma,
         free,
+        _deaf(own, apart(seen), sensors, read),
+        _frozen(values, sensors, own, read),
+    )
+
+
+def _deaf(own: FloatArray, seen: FloatArray, sensors: IntArray, read: IntArray) -> tuple[int, ...]:
+    """Sensors whose own gain is far below that of all others together, by more than noise explains.
+
+    Both are slopes through readings less their sensor's mean; the noise is that of the others.
+    """
+    from scipy.special import stdtr
+
+    count = read.size
+    with_it = np.bincount(sensors, seen * own, count)
+    size, square = np.bincount(sensors, seen**2, count), np.bincount(sensors, own**2, count)
+    found = []
+    for one in np.flatnonzero(size > 0).tolist():
+        rest = float(size.sum() - size[one])
+        free = int(read.sum() - read[one]) - count
+        if rest <= 0 or free < 1:
+            continue
+        gain = float(with_it.sum() - with_it[one]) / rest
+        left = float(square.sum() - square[one]) - gain**2 * rest
+        noise = math.sqrt(max(left, 0.0) / free * (1 / float(size[one]) + 1 / rest))
+        less = gain - float(with_it[one]) / float(size[one])
+        surely = noise == 0 or count * float(stdtr(free, -less / noise)) < UNLIKELY
+        if gain > 0 and less > (1 - DEAF) * gain and surely:
+            found.append(one)
+    return tuple(found)
+
+
+def _frozen(
+    values: FloatArray, sensors: IntArray, own: FloatArray, read: IntArray
+) -> tuple[int, ...]:
+    """Sensors of which all readings are one number, where chance would not do that to any.
+
+    Noise of deviation s, rounded to steps of q, is at one step with a chance of at most
+    q / (s sqrt(2 pi)): so often, but for the first, to the power of the readings.
+    """
+    count = read.size
+    levels = np.unique(values)
+    step = float(np.diff(levels).min(initial=math.inf))
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, sensors, values)
+    np.maximum.at(high, sensors, values)
+    still = low == high
+    others = ~still[sensors]
+    free = int(others.sum() - (~still).sum())
+    if not still.any() or free < LEAST_FREE or not math.isfinite(step):
+        return ()
+    noise = math.sqrt(float(own[others] @ own[others]) / free)
+    likely = min(1.0, step / (noise * math.sqrt(2 * math.pi))) if noise > 0 else 1.0
+    return tuple(
+        one
+        for one in np.flatnonzero(still).tolist()
+        if count * likely ** max(int(read[one]) - 1, 0) < UNLIKELY
     )
 
 

@@ -21,6 +21,7 @@ from scipy.special import log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.misfit import box_fit
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.solver.operator_cache import kept
 
 LARGE = 1 << 22
 """Entries of a matrix of cells to explain readings with; beyond it, some cells stand for the others."""
@@ -30,6 +31,8 @@ SEEN = 5.0
 """Deviations of noise at which a fault is looked for: what is larger is found as well."""
 LEAST = 1e-3
 """Of a reading: what the others leave of it at least, where a fault is looked for."""
+KEPT = 8
+"""Sets of sensors, with their noise, whose tests are kept with an operator."""
 ROUNDS, JOIN = 60, 8
 CLOSE = 1e-4
 """A fit ends when no cell would still better it by so much of the square that it leaves."""
@@ -74,8 +77,13 @@ class Beside:
 
         Each is what no sources explain of readings that one makes up: a single sensor at a high
         level (above the others' 0), at a low one, and one that is dead beside a source. With an
-        offset all readings may share any constant, and combinations sum to 0.
+        offset all readings may share any constant, and combinations sum to 0. None of it looks at
+        readings, so rounds with the same noise and sensors share it.
         """
+        key = self.rows.tobytes(), self.sigma, self.max_mass, self.offset
+        return kept(self.operator, "contrasts", key, self._contrasts, most=KEPT)
+
+    def _contrasts(self) -> list[Contrasts]:
         found: list[Contrasts] = []
         seen, count = SEEN * self.sigma, self.rows.size
         for made_up in (_high, _low, _dead):

@@ -13,19 +13,19 @@ from scipy.special import chdtrc
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.diagnostics.field_offset import remove_offset, whitened
 from sfumato.sensing.diagnostics.field_sensors import (
     FaultySensor,
     check_reach,
     faulty_sensors,
-    remove_offset,
     rounds_of,
     rows_without,
-    whitened,
 )
 from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
 from sfumato.sensing.diagnostics.fitted_field import Field, messages_of
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.model.operators.protocol import Operator, part_of
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.tracking.average import combine
 
 LARGE = 1 << 22
@@ -67,6 +67,7 @@ def fit_field(
     times: Sequence[float] | None = None,
     sources: int | None = None,
     min_sigma: float | None = None,
+    unit: ReadingUnit | None = None,
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
 
@@ -99,6 +100,7 @@ def fit_field(
         times: Diffusion times (rates on a graph) to try, at least two; None keeps the stated one.
         sources: How many sources there are; None lets the score decide.
         min_sigma: The smallest noise, where sensors differ.
+        unit: What sentences tell readings in; None means as the operator has them.
 
     Returns:
         What to recover from, and what was found on the way.
@@ -142,7 +144,9 @@ def fit_field(
         if more and len(bad) + len(more) <= rounds.shape[1] / 4:
             bad, scene = bad + more, _without(scene, more)
             profile = _profile(scene, tried)
-    return _field(operator, scene, profile, bad, tried)
+    told = unit or AS_READ
+    bad = tuple(replace(one, unit=told) for one in bad)
+    return _field(operator, scene, profile, bad, tried, told)
 
 
 def _faulty_sensors(scene: _Scene, operator: Operator, *, once: bool) -> tuple[FaultySensor, ...]:
@@ -275,6 +279,7 @@ def _field(
     profile: _Profile,
     bad: tuple[FaultySensor, ...],
     times: list[float] | None,
+    unit: ReadingUnit,
 ) -> Field:
     told = (
         times is not None and profile.fit.cells.size > 0
@@ -304,7 +309,9 @@ def _field(
         left,
         (),
     )
-    return replace(field, messages=messages_of(stated, field, times, offset=scene.offset > 0))
+    return replace(
+        field, messages=messages_of(stated, field, times, offset=scene.offset > 0, unit=unit)
+    )
 
 
 def _offset(scene: _Scene, left: FloatArray) -> float:

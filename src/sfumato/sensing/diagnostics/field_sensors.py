@@ -1,4 +1,4 @@
-"""Sensors that do not tell what they should: an offset they all share, and single ones that are off."""
+"""Sensors that do not tell what they should: single ones that the others contradict."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from typing import Literal, assert_never
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
-from scipy.sparse.linalg import LinearOperator
 from scipy.special import chdtrc, log_ndtr
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.diagnostics.contradiction import Beside, Contrasts, beside_others
+from sfumato.sensing.diagnostics.contradiction import KEPT, Beside, Contrasts, beside_others
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
-from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.model.sensors import Sensors
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.recovery.solver.compress import range_of
+from sfumato.sensing.recovery.solver.operator_cache import kept
 from sfumato.sensing.tracking.average import checked_rounds, combine
 
 Shows = Literal["level", "drift", "loose", "dead", "above", "below"]
 
-LARGE = 1 << 22
-"""Entries above which a matrix is not formed."""
 SAMPLE = 512
 """Cells that stand for all others where heat is smooth, to find the directions they move readings in."""
 MAX_READINGS = 1500
@@ -46,13 +43,14 @@ MAX_FAULTY = 1 / 4
 class FaultySensor:
     """A sensor that the others contradict: how, by how much, and how likely noise alone does so.
 
-    `off` is what it read less what the others say, with its standard error `off_error`, in the unit
-    of readings; of several rounds, on average. `drift` is by how much that grew from one round to
-    the next, with `drift_error`; None where there was one round. `shows` says what its rounds look
-    like: off by the same (`level`), by more and more (`drift`), neither (`loose`), nothing but noise
-    around 0 (`dead`), or more (`above`) or less (`below`) than any sources give it beside what the
-    others read; then `off` is counted from the end of what they may give, which is `limit`.
-    `p_value` is after Bonferroni: the chance that any of the sensors would be as far off by noise.
+    `off` is what it read less what the others say, with its standard error `off_error`, as the
+    operator reads; of several rounds, on average; `unit` is what the message tells it in. `drift` is
+    by how much that grew from one round to the next, with `drift_error`; None where there was one
+    round. `shows` says what its rounds look like: off by the same (`level`), by more and more
+    (`drift`), neither (`loose`), nothing but noise around 0 (`dead`), or more (`above`) or less
+    (`below`) than any sources give it beside what the others read; then `off` is counted from the
+    end of what they may give, which is `limit`. `p_value` is after Bonferroni: the chance that any
+    of the sensors would be as far off by noise.
     """
 
     sensor: str
@@ -63,18 +61,21 @@ class FaultySensor:
     drift: float | None = None
     drift_error: float | None = None
     limit: float | None = None
+    unit: ReadingUnit = AS_READ
 
     @property
     def message(self) -> str:
         """What is wrong with it, as a sentence."""
+        number, text = self.unit.number, self.unit.text
+        off = f"{number(self.off, '+.3g')} ± {text(self.off_error, '.2g')}"
         match self.shows:
             case "level":
-                how = f"reads {self.off:+.3g} ± {self.off_error:.2g} off what the others say"
+                how = f"reads {off} off what the others say"
             case "drift":
-                how = (
-                    f"drifts by {self.drift:+.3g} ± {self.drift_error:.2g} a round from what the others say, "
-                    f"and is {self.off:+.3g} ± {self.off_error:.2g} off on average"
+                grows = (
+                    f"{number(self.drift or 0.0, '+.3g')} ± {text(self.drift_error or 0.0, '.2g')}"
                 )
+                how = f"drifts by {grows} a round from what the others say, and is {off} off on average"
             case "loose":
                 how = "does not go along with the others from round to round"
             case "dead":
@@ -83,8 +84,8 @@ class FaultySensor:
                 least = "at most" if self.shows == "above" else "at least"
                 limit = self.limit or 0.0
                 how = (
-                    f"reads {limit + self.off:.3g}, and beside what the others read sources give it "
-                    f"{least} {limit:.3g} ± {self.off_error:.2g}"
+                    f"reads {text(limit + self.off)}, and beside what the others read sources give it "
+                    f"{least} {number(limit)} ± {text(self.off_error, '.2g')}"
                 )
             case _:
                 assert_never(self.shows)
@@ -102,43 +103,6 @@ def check_reach(operator: Operator) -> None:
             f"at least one sensor must be in reach of a source, got {m} that read 0 of all {n} cells; "
             "no field was fitted"
         )
-
-
-def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatArray]:
-    """The same sources and what differs between sensors: for an estimator that knows of no offset.
-
-    An unknown constant added to all m readings moves them along one direction; what is left after a
-    rotation takes it out are m - 1 readings, with white noise of the same sigma, of an operator
-    rotated alike. Nothing else is lost: it is the exact answer to an offset of which nothing is
-    known. The new sensors are contrasts, without a place. The rotation is Householder's: a
-    reflection that maps the constant vector to the first axis [golub09, ch. 1].
-
-    It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
-
-    >>> from sfumato.sensing import heat_line
-    >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
-    >>> warm, cold = (remove_offset(hall, hall.columns([30])[:, 0] + ambient)[1] for ambient in (20.0, 0.0))
-    >>> bool(abs(warm - cold).max() < 1e-12)
-    True
-    """
-    readings = checked_readings(operator, y, what="nothing was computed")
-    m, n = operator.shape
-    if m < 2:
-        raise InvalidParameter(
-            "an offset needs 2 sensors or more to be told from, got 1; nothing was computed"
-        )
-    contrasts = Sensors(np.arange(1, m), [f"contrast {i}" for i in range(1, m)])
-    rotated = (
-        contrasts_of(operator.columns(np.arange(n)))
-        if m * n <= LARGE
-        else LinearOperator(  # rows of a reflection, so never formed
-            (m - 1, n),
-            matvec=lambda f: contrasts_of(operator.readings(np.ravel(f))),
-            rmatvec=lambda z: operator.adjoint(_from_contrasts(np.ravel(z))),
-            dtype=np.float64,
-        )
-    )
-    return linear(rotated, operator.space, sensors=contrasts), contrasts_of(readings)
 
 
 def faulty_sensors(
@@ -196,7 +160,13 @@ def faulty_sensors(
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
     mean, noise = combine(rounds, noises)
-    signal = _signal(operator, noise, max_mass=max_mass, offset=offset)
+    signal = kept(
+        operator,
+        "signal",
+        (noise, max_mass, offset),
+        lambda: _signal(operator, noise, max_mass=max_mass, offset=offset),
+        most=KEPT,
+    )
     names, m = operator.sensors.names, rounds.shape[1]
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
@@ -229,9 +199,9 @@ def _off(reads: FloatArray, left: FloatArray, own: float, noises: FloatArray) ->
     # What is fitted goes along with its own reading too: that share is taken out.
     told = left / own, noises / math.sqrt(own)
     off, drift = ([float(value) for value in pair] for pair in _line(*told))
-    more = drift if noises.size > 1 else ()
+    grows, error = drift if noises.size > 1 else (None, None)
     shows = "dead" if _dead(reads, told[0], noises, own) else _shows(*told)
-    return FaultySensor("", shows, 0.0, *off, *more)
+    return FaultySensor("", shows, 0.0, off[0], off[1], grows, error)
 
 
 def _beyond(
@@ -362,32 +332,3 @@ def _orthonormal(directions: FloatArray) -> FloatArray:
     basis, triangle, _ = qr(directions, mode="economic", pivoting=True)
     sizes = np.abs(np.diagonal(triangle))
     return np.asarray(basis[:, sizes > 1e-9 * sizes[0]])
-
-
-def contrasts_of(readings: FloatArray) -> FloatArray:
-    """All but the first entry after the reflection that maps the constant vector to the first axis."""
-    m = len(readings)
-    shift = (readings[0] * math.sqrt(m) + readings.sum(axis=0)) / (m + math.sqrt(m))
-    return np.asarray(readings[1:] - shift)
-
-
-def whitened(readings: FloatArray, sigma: float, offset: float) -> FloatArray:
-    """Readings whose shared offset, normal with this deviation, and noise are together white of sigma.
-
-    Contrasts have no offset. The mean, times sqrt(m), has the variance sigma**2 + m offset**2, and
-    is scaled down to sigma**2: to nothing where the deviation is infinite.
-    """
-    if offset == 0:
-        return readings
-    m = len(readings)
-    share = sigma / math.hypot(sigma, math.sqrt(m) * offset) if math.isfinite(offset) else 0.0
-    mean = share * readings.sum(axis=0, keepdims=True) / math.sqrt(m)
-    return np.concatenate([mean, contrasts_of(readings)])
-
-
-def _from_contrasts(contrasts: FloatArray) -> FloatArray:
-    """The transposed map: readings without a mean."""
-    m = len(contrasts) + 1
-    total = float(contrasts.sum())
-    first = -total / math.sqrt(m)
-    return np.concatenate([[first], contrasts - total / (m + math.sqrt(m))])

@@ -9,6 +9,7 @@ from sfumato._types import FloatArray
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 from sfumato.sensing.diagnostics.misfit import Misfit
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.reading_unit import ReadingUnit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +43,12 @@ class Field:
 
 
 def messages_of(
-    stated: Operator, field: Field, times: Sequence[float] | None, *, offset: bool
+    stated: Operator,
+    field: Field,
+    times: Sequence[float] | None,
+    *,
+    offset: bool,
+    unit: ReadingUnit,
 ) -> tuple[str, ...]:
     """What must be known of a fitted field, in sentences: sensors, offset, time, and what is left."""
     lines = [f"{suspect.message} and was left out" for suspect in field.faulty_sensors]
@@ -58,7 +64,8 @@ def messages_of(
             else "the places of the sources and the time"
         )
         lines.append(
-            f"all readings share an offset of {field.offset:.3g} ± {field.offset_error:.2g} "
+            f"all readings share an offset of {unit.number(field.offset)} ± "
+            f"{unit.text(field.offset_error, '.2g')} "
             f"(a standard error, {known} taken for known: it may be more)"
         )
     told = stated.time or 0.0

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.spaces import Grid, Line
 
 MAX_ENTRIES = 1 << 25  # sensors times cells, where all cells are tried
@@ -49,8 +50,12 @@ class Resolution:
     @property
     def message(self) -> str:
         """The answer in a sentence."""
+        return self.sentence(AS_READ)
+
+    def sentence(self, unit: ReadingUnit) -> str:
+        """The same, with the noise in the unit of a site."""
         two = f"two sources of mass {self.mass:g}"
-        sure = f"with {100 * self.confidence:g} % certainty at noise {self.sigma:.3g}"
+        sure = f"with {100 * self.confidence:g} % certainty at noise {unit.text(self.sigma)}"
         if self.best == math.inf:
             return f"{two} cannot be told from a single one of any mass {sure} at any distance looked at"
         places = (

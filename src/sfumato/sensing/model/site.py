@@ -30,6 +30,7 @@ from sfumato.privacy.accounting import (
 from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.operators.registry import operator_from_json
+from sfumato.sensing.model.reading_unit import AS_READ, SOURCES, ReadingUnit
 from sfumato.sensing.model.sensors import Sensors
 
 if TYPE_CHECKING:
@@ -122,6 +123,13 @@ class Site:
     def step_in_sources(self) -> Fraction:
         """The step in the unit of the operator: of what a source of mass 1 adds where it has the value 1."""
         return self.step / (self.per_source or 1)
+
+    @property
+    def reading_unit(self) -> ReadingUnit:
+        """How readings are told in words: in the site's unit, plainly where it has none of its own."""
+        if self.per_source is None or self.unit == SOURCES:
+            return AS_READ
+        return ReadingUnit(self.unit, float(self.per_source))
 
     @property
     def sensors(self) -> Sensors:

@@ -17,8 +17,14 @@ from .release import check_note, price_release, release_readings
 from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site
 from .track import track_sources
-from .whisper import SimulatedWhisper, find_whisper, simulate_whisper
-from .whisper_release import WhisperCost, release_whisper, whisper_cost
+from .whisper import (
+    SimulatedWhisper,
+    WhisperCost,
+    find_whisper,
+    release_whisper,
+    simulate_whisper,
+    whisper_cost,
+)
 
 __all__ = [
     "RecoveryOptions",

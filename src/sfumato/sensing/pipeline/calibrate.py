@@ -56,7 +56,8 @@ def calibrate_site(
         The site with what was fitted, standard errors, and intervals that hold with 95 %.
 
     Raises:
-        InvalidInput: The table cannot be read, is too small, or no diffusion time fits it.
+        InvalidInput: The table cannot be read, is too small, no diffusion time fits it, or a sensor does
+            not read the volunteer where the others say that it should.
         InvalidParameter: The rows were not said to be public, or the site has no diffusion time, or no unit.
     """
     if not public:
@@ -76,6 +77,14 @@ def calibrate_site(
     number = {name: place for place, name in enumerate(found.sensors.names)}
     sensors = np.array([number[name] for name in names], dtype=np.int64)
     fit = fit_calibration(values, sensors, places, masses, found.sensors.positions)
+    if fit.deaf:
+        who = ", ".join(repr(found.sensors.names[one]) for one in fit.deaf)
+        named = f"sensor {who} does" if len(fit.deaf) == 1 else f"sensors {who} do"
+        raise InvalidInput(
+            f"{named} not read the volunteer where the others say that one should be read: stuck, dead, behind "
+            "a wall, or in another place than the site says; mend that, or describe the site without; "
+            f"{UNDONE}"
+        )
     if fit.gain is not None and fit.gain.low <= 0:
         raise InvalidInput(
             f"the volunteer cannot be told from the noise (gain {fit.gain.value:.3g}, standard error "
@@ -101,6 +110,7 @@ def calibrate_site(
         len(values),
         rounds,
         None if out is None else Path(out),
+        tuple(found.sensors.names[one] for one in fit.frozen),
     )
 
 

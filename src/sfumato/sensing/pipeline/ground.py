@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -13,10 +12,8 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import Number, double_above
 from sfumato.sensing.model.level import with_unit
-from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.operators.heat_plane import heat_plane
-from sfumato.sensing.model.operators.protocol import column_chunks
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.table_form import Columns
@@ -119,19 +116,10 @@ def added(
         )
     near, unit = with_unit(beside, "beside", unit)
     # A little less than was computed, whose last digits may be too high: what a source adds rounds up.
-    top = Fraction(largest_reading(operator)) * (1 - Fraction(1, 2**48))
+    top = Fraction(operator.largest_reading()) * (1 - Fraction(1, 2**48))
     if not top or near is None:
         raise InvalidParameter("no source is read by any sensor; nothing was built")
     return Fraction(float(double_above(near / top))), unit
-
-
-def largest_reading(operator: Operator) -> float:
-    """What a source of mass 1 adds at most to any reading: of heat, to a sensor where it stands."""
-    if isinstance(operator, HeatOperator):
-        axes = operator.sensors.positions.shape[1]
-        return float((4 * math.pi * operator.diffusion_time) ** (-axes / 2))
-    cells = np.arange(operator.space.size)
-    return max(float(operator.columns(some).max()) for some in column_chunks(operator, cells))
 
 
 def ground_of(

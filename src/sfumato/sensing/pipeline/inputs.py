@@ -280,3 +280,29 @@ def true_sources(sources: SourcesInput, site: Site) -> FloatArray:
             "nothing was recovered"
         )
     return masses
+
+
+def complete(readings: Any, *, site: object, known: bool) -> None:
+    """Ask for all that a table of readings lacks at once, not for one thing after the other."""
+    paths = [readings] if isinstance(readings, str | Path) else readings
+    if site is not None or known or not isinstance(paths, list | tuple) or len(paths) != 1:
+        return
+    (path,) = paths
+    if not isinstance(path, str | Path) or Path(path).suffix == ".json":
+        return
+    if read_sigma(Path(path)) is None:
+        raise InvalidParameter("readings in a .csv need `site` and `noise`; nothing was recovered")
+
+
+def not_a_site(readings: Any) -> None:
+    """Say so where a file that is not of readings is a site."""
+    paths = [readings] if isinstance(readings, str | Path) else readings
+    for path in paths if isinstance(paths, list | tuple) else ():
+        try:
+            read_site(path)
+        except (InvalidInput, TypeError):
+            continue
+        raise InvalidInput(
+            f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
+            f"a .csv with `site` {path} and `noise`; nothing was recovered"
+        )

@@ -14,12 +14,15 @@ from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.misfit import misfit
+from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.model.site import Site, part_of_site, read_site
+from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import (
     ReadingsInput,
     SourcesInput,
+    complete,
     merged,
+    not_a_site,
     true_sources,
 )
 from sfumato.sensing.recovery.answer import Answer, Estimate
@@ -46,7 +49,6 @@ from sfumato.sensing.results.diagnostics import (
 )
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.sensing.results.verdict import UNLIKELY, verdict_of
-from sfumato.sensing.tables import read_sigma
 from sfumato.spaces import Graph
 
 if TYPE_CHECKING:
@@ -252,7 +254,7 @@ def recovered(
         remarks.append(f"{estimator.name} {why}: the answer is the least mass")
         estimator = estimator_named(LEAST)
     by_noise = found.status == "infeasible" and tested is not None and not tested.message
-    ceiling = ceiling_of(found)
+    ceiling = ceiling_of(found, noise)
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
         answer = estimator.estimate(_problem(found, noise, options, labels))
@@ -279,6 +281,7 @@ def recovered(
         else None,
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
+        _level(found, read, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -296,6 +299,14 @@ def recovered(
     )
 
 
+def _level(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> SharedLevel | None:
+    """The offset that most of the readings are, where a level was taken off them and none is fitted."""
+    if read.site.level is None or not read.noise or "offset" in options.fit:
+        return None
+    unit = read.site.reading_unit
+    return shared_level(found.operator, found.readings, sigma=read.noise, unit=unit)
+
+
 def _unexplained(answer: Answer) -> bool:
     fits = None if answer.beliefs is None else answer.beliefs.fits
     return fits is not None and fits < UNLIKELY
@@ -307,7 +318,10 @@ def _suspects(
     """The sensors to go and look at, where the readings do not fit."""
     from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 
-    return faulty_sensors(found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass)
+    suspects = faulty_sensors(
+        found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass
+    )
+    return tuple(replace(one, unit=read.site.reading_unit) for one in suspects)
 
 
 def _distance(found: Recovery | Estimate, truth: FloatArray | None) -> float | None:
@@ -354,6 +368,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         times=times,
         sources=options.count,
         min_sigma=read.min_noise,
+        unit=read.site.reading_unit,
     )
 
 
@@ -371,29 +386,3 @@ def _community(found: Recovery, labels: IntArray, site: Site) -> CommunityReport
     best = community_of(found.estimate, labels)
     members = tuple(site.cell(int(node)) for node in (labels == best.label).nonzero()[0])
     return CommunityReport(int(best.label), members, tuple(map(float, best.shares)))
-
-
-def complete(readings: Any, *, site: object, known: bool) -> None:
-    """Ask for all that a table of readings lacks at once, not for one thing after the other."""
-    paths = [readings] if isinstance(readings, str | Path) else readings
-    if site is not None or known or not isinstance(paths, list | tuple) or len(paths) != 1:
-        return
-    (path,) = paths
-    if not isinstance(path, str | Path) or Path(path).suffix == ".json":
-        return
-    if read_sigma(Path(path)) is None:
-        raise InvalidParameter("readings in a .csv need `site` and `noise`; nothing was recovered")
-
-
-def not_a_site(readings: Any) -> None:
-    """Say so where a file that is not of readings is a site."""
-    paths = [readings] if isinstance(readings, str | Path) else readings
-    for path in paths if isinstance(paths, list | tuple) else ():
-        try:
-            read_site(path)
-        except (InvalidInput, TypeError):
-            continue
-        raise InvalidInput(
-            f"{path} is a site, not readings of one: give noisy readings, as `sense release` writes them, or "
-            f"a .csv with `site` {path} and `noise`; nothing was recovered"
-        )

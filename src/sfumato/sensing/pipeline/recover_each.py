@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -10,15 +11,8 @@ from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.privacy import Loss
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site, part_of_site
-from sfumato.sensing.pipeline.inputs import ReadingsInput, merged_each
-from sfumato.sensing.pipeline.recover import (
-    RecoveryOptions,
-    Unknown,
-    Watch,
-    complete,
-    not_a_site,
-    recovered,
-)
+from sfumato.sensing.pipeline.inputs import ReadingsInput, complete, merged_each, not_a_site
+from sfumato.sensing.pipeline.recover import RecoveryOptions, Unknown, Watch, recovered
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
     Estimator,
@@ -30,6 +24,7 @@ from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.recovered_rounds import RecoveredRound, RecoveredRounds
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 
+KEPT_PARTS = 16  # sets of sensors whose operator is kept, with what was computed for it
 MANY = 10  # rounds, from which on some are expected to have an answer by noise alone
 
 
@@ -104,12 +99,10 @@ def recover_rounds(
     step = f"recovering each of {len(rounds)} rounds"
     if watch is not None:
         watch(step)
-    operators: dict[tuple[str, ...], Operator] = {}
+    part = lru_cache(maxsize=KEPT_PARTS)(partial(part_of_site, rounds[0].site))
     found = []
     for number, read in enumerate(rounds, 1):
-        if read.names not in operators:
-            operators[read.names] = part_of_site(read.site, read.names)
-        found.append(_round(read, options, operators[read.names]))
+        found.append(_round(read, options, part(read.names)))
         if watch is not None:
             watch(f"{step}: {number} of {len(rounds)}{', ' + read.time if read.time else ''}")
     cost, statement = _cost(released, {read.time for read in rounds})

@@ -21,7 +21,7 @@ from sfumato.sensing.pipeline.release import (
 )
 from sfumato.sensing.pipeline.requests import READINGS, ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
-from sfumato.sensing.pipeline.whisper_release import WHISPER, finish_whisper
+from sfumato.sensing.pipeline.whisper.release import WHISPER, finish_whisper
 from sfumato.sensing.release.keys import Device
 from sfumato.sensing.release.noise_plan import NoisePlan
 from sfumato.sensing.results.release import ReleaseResult

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,11 +12,8 @@ import numpy as np
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
-from sfumato.sensing.diagnostics.field_sensors import (
-    FaultySensor,
-    faulty_sensors,
-    rows_without,
-)
+from sfumato.sensing.diagnostics.field_sensors import FaultySensor, rows_without
+from sfumato.sensing.diagnostics.track_fit import faulty_in_rounds, faulty_in_track, fit_rounds
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
@@ -29,6 +27,7 @@ from sfumato.sensing.recovery.merging import (
 )
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
+from sfumato.sensing.results.verdict import UNLIKELY, Verdict, verdict_of_track
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 from sfumato.sensing.tracking.rounds import Track, track
 
@@ -64,7 +63,8 @@ def track_sources(
         watch: Called with a sentence when the work begins.
 
     Returns:
-        The track with 90 % radii, masses, speed, the cost of all rounds, and faulty sensors.
+        The track with 90 % radii, masses, speed, the cost of all rounds, faulty sensors, and a verdict on
+        every round and on the whole.
 
     Raises:
         InvalidInput: If readings cannot be read, are of different sites, or of one round only.
@@ -90,39 +90,57 @@ def track_sources(
     there = {name for one in rounds for name in one.names}
     names = tuple(name for name in ground.sensors.names if name in there)
     values = _side_by_side(rounds, names)
-    noises = [one.noise or 0.0 for one in rounds]
     rng = generator(seed_of(values) if seed is None else seed)
     if watch is not None:
         watch(f"looking for a path through {len(rounds)} rounds")
-    operator = part_of_site(ground, names)
-    faulty, missing = _faulty(operator, values, noises, rounds, max_mass)
-    if faulty and leave_out_faulty:
-        rows = rows_without(operator, faulty)
-        operator, values = part_of(operator, rows), values[:, rows]
-        kept = np.flatnonzero(~np.isnan(values).all(axis=1)).tolist()
-        if len(kept) < 2:
-            raise InvalidInput(
-                "less than two rounds have a reading of another sensor than the faulty ones; nothing was "
-                "followed"
-            )
-        if len(kept) < len(rounds):
-            missing = (
-                *missing,
-                f"{len(rounds) - len(kept)} of {len(rounds)} rounds have readings of faulty sensors only, and "
-                "were left out",
-            )
-            values, rounds = values[kept], [rounds[number] for number in kept]
-            noises = [noises[number] for number in kept]
-    found = track(
-        operator, values, sigma=noises, speed=speed, max_mass=max_mass, count=count, rng=rng
+    scene = _Scene(part_of_site(ground, names), values, tuple(rounds))
+    faulty, looked_at = faulty_in_track(
+        scene.operator, values, noises=scene.noises, max_mass=max_mass
     )
-    done = (
-        "and was left out" if leave_out_faulty else "and was used all the same: `leave_out_faulty`"
+    remarks = _gaps(scene, names, looked_at)
+    if leave_out_faulty:
+        scene = scene.without(faulty)
+    while True:
+        found = track(
+            scene.operator, scene.values, sigma=scene.noises, speed=speed, max_mass=max_mass,
+            count=count, rng=rng,
+        )  # fmt: skip
+        fits = fit_rounds(
+            found, scene.values, noises=scene.noises, max_mass=max_mass,
+            min_noises=[one.min_noise for one in scene.rounds],
+        )  # fmt: skip
+        new = faulty_in_rounds(
+            scene.operator, scene.values, fits, noises=scene.noises, max_mass=max_mass,
+            unlikely=UNLIKELY, known=faulty,
+        )  # fmt: skip
+        faulty = (*faulty, *new)
+        if not (new and leave_out_faulty):
+            break
+        scene = scene.without(new)
+    faulty = tuple(replace(one, unit=ground.reading_unit) for one in faulty)
+    times = [one.time for one in scene.rounds]
+    verdict, verdicts = verdict_of_track(
+        fits,
+        times=times,
+        count=count,
+        suspects=() if leave_out_faulty else faulty,
+        looked_at=looked_at,
+        mixed=found.mixed,
+        fewer=found.fewer,
     )
+    if leave_out_faulty:
+        remarks += [f"{one.message} and was left out" for one in faulty]
+    gone = len(rounds) - len(scene.rounds)
+    if gone:
+        remarks.append(
+            f"{gone} of {len(rounds)} rounds have readings of faulty sensors only, and were left out"
+        )
     cost, statement = cost_of(losses_of(read))
     return TrackResult(
         ground.name,
-        tuple(_round(found, one, number) for number, one in enumerate(rounds)),
+        tuple(
+            _round(found, one, number, verdicts[number]) for number, one in enumerate(scene.rounds)
+        ),
         tuple(found.masses.tolist()),
         found.speed,
         found.rhat,
@@ -133,18 +151,57 @@ def track_sources(
         statement,
         faulty,
         leave_out_faulty,
-        (
-            *missing,
-            *(f"{one.message} {done}" for one in faulty),
-            *uneven([one.time for one in rounds]),
-        ),
+        (*remarks, *uneven(times)),
         any(one.rehearsal for one in rounds),
+        verdict,
         found,
         ground.cells,
     )
 
 
-def _round(found: Track, read: MergedReadings, number: int) -> TrackedRound:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scene:
+    """What is followed: the operator to the sensors, a row of readings for each round, and the rounds."""
+
+    operator: Operator
+    values: FloatArray
+    rounds: tuple[MergedReadings, ...]
+
+    @property
+    def noises(self) -> list[float]:
+        return [one.noise or 0.0 for one in self.rounds]
+
+    def without(self, faulty: Sequence[FaultySensor]) -> _Scene:
+        """Without these sensors, and without rounds that nobody else read."""
+        if not faulty:
+            return self
+        rows = rows_without(self.operator, faulty)
+        values = self.values[:, rows]
+        kept = np.flatnonzero(~np.isnan(values).all(axis=1)).tolist()
+        if len(kept) < 2:
+            raise InvalidInput(
+                "less than two rounds have a reading of another sensor than the faulty ones; nothing was "
+                "followed"
+            )
+        return _Scene(
+            part_of(self.operator, rows), values[kept], tuple(self.rounds[at] for at in kept)
+        )
+
+
+def _gaps(scene: _Scene, names: tuple[str, ...], looked_at: int) -> list[str]:
+    """What is to be said of readings that are missing."""
+    if not np.isnan(scene.values).any():
+        return []
+    told = [gaps_of([one.names for one in scene.rounds], names)]
+    if 0 < looked_at < len(scene.rounds):
+        told.append(
+            f"broken sensors were looked for in {looked_at} of {len(scene.rounds)} rounds, which have the same "
+            "sensors, and in each that does not fit"
+        )
+    return told
+
+
+def _round(found: Track, read: MergedReadings, number: int, verdict: Verdict) -> TrackedRound:
     places = found.estimate(number).places
     return TrackedRound(
         read.time,
@@ -154,6 +211,7 @@ def _round(found: Track, read: MergedReadings, number: int) -> TrackedRound:
                 found.cells[number], places, found.radii[number], strict=True
             )
         ),
+        verdict,
     )
 
 
@@ -164,27 +222,6 @@ def _side_by_side(rounds: list[MergedReadings], names: tuple[str, ...]) -> Float
     for row, one in zip(values, rounds, strict=True):
         row[[place[name] for name in one.names]] = one.values
     return values
-
-
-def _faulty(
-    operator: Operator,
-    values: FloatArray,
-    noises: list[float],
-    rounds: list[MergedReadings],
-    max_mass: float,
-) -> tuple[tuple[FaultySensor, ...], tuple[str, ...]]:
-    """Sensors that the others contradict, in rounds that have all of them; and what is to be said of gaps."""
-    whole = np.flatnonzero(~np.isnan(values).any(axis=1))
-    missing: tuple[str, ...] = ()
-    if whole.size < len(values):
-        missing = (gaps_of([one.names for one in rounds], operator.sensors.names),)
-    if whole.size < 2:
-        return (), (
-            *missing,
-            "no two rounds have all sensors, so that broken ones were not looked for",
-        )
-    told = [noises[number] for number in whole.tolist()]
-    return faulty_sensors(operator, values[whole], sigma=told, max_mass=max_mass), missing
 
 
 def rounds_in_order(read: list[Readings]) -> list[MergedReadings]:

@@ -33,9 +33,10 @@ MAX_TRIALS = 800  # trials of a forecast: where errors vary much, half of them d
 NARROW = 0.39  # of the mean: how wide an interval may be when trials end
 # Of each estimator. Most scenes end with them, so that no interval is taken where trials happened
 # to agree.
-FEWEST = 400, 150
-SLOW, FEWEST_SLOW = 1000, 60  # cells from which on a trial of the Bayes median takes a second
-BATCH = 20
+FEWEST = 400, 100
+SLOW, FEWEST_SLOW = 1000, 20  # cells from which on a trial of the Bayes median takes a second
+NARROW_SLOW = 0.6  # as `NARROW`, there: the interval says how much is left to chance
+BATCH, BATCH_SLOW = 20, 10
 MAX_EVEN = 60  # trials of what can be said without a reading: it differs little between them
 GUESSING = 0.7  # of the error without any reading: from there on an answer is close to guessing
 
@@ -150,9 +151,9 @@ def forecast_recovery(
 ) -> RecoveryForecast:
     """What error to expect on a site before it is built: simulated until the answer is narrow enough.
 
-    Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 150
-    of the Bayes median (60 from 1,000 cells on, where one takes a second), and more where the
-    interval of the mean would be wider than 39 % of it; at most `max_trials`. The least mass is
+    Sources are in random cells, noise is Gaussian. There are 400 trials of the least mass and 100
+    of the Bayes median (20 from 1,000 cells on, where one takes a second), and more where the
+    interval of the mean would be wider than 39 % of it (60 % there); at most `max_trials`. The least mass is
     quick, so it runs at least as often, on the same sources and noise, and its errors steady those
     of the other (by regression in double sampling [cochran77, ch. 12]). To leave the Bayes median
     out, name the least mass alone among `estimators`.
@@ -188,15 +189,17 @@ def forecast_recovery(
     lots: list[Trial] = []
     errors: dict[Estimator, list[float]] = {name: [] for name in (*ESTIMATORS, *estimators)}
 
+    quick, slow = ESTIMATORS
+    large = scene.operator.space.size >= SLOW
+
     def more(name: Estimator) -> None:
         begin = len(errors[name])
-        end = min(limit, begin + BATCH)
+        end = min(limit, begin + (BATCH_SLOW if large and name == slow else BATCH))
         if end > len(lots):
             lots.extend(draw_trials(scene, end - len(lots), rng=rng))
         errors[name] += [error_of(scene, trial, name) for trial in lots[begin:end]]
         tell(f"{name}: {end} trials")
 
-    quick, slow = ESTIMATORS
     while True:
         more(quick)
         least_mass = mean_error(quick, errors[quick])
@@ -204,8 +207,10 @@ def forecast_recovery(
             break
     bayes, why_not = None, "" if slow in estimators else "it was not asked for"
     try:
-        fewest = FEWEST_SLOW if scene.operator.space.size >= SLOW else FEWEST[1]
-        while slow in estimators and (bayes is None or not _enough(bayes, limit, fewest)):
+        fewest, narrow = (FEWEST_SLOW, NARROW_SLOW) if large else (FEWEST[1], NARROW)
+        while slow in estimators and (
+            bayes is None or not _enough(bayes, limit, fewest, narrow=narrow)
+        ):
             more(slow)
             if len(errors[quick]) < len(errors[slow]):
                 more(quick)
@@ -230,8 +235,8 @@ def forecast_recovery(
     )
 
 
-def _enough(found: ErrorForecast, limit: int, fewest: int) -> bool:
-    return found.trials >= limit or (found.trials >= fewest and found.width <= NARROW)
+def _enough(found: ErrorForecast, limit: int, fewest: int, *, narrow: float = NARROW) -> bool:
+    return found.trials >= limit or (found.trials >= fewest and found.width <= narrow)
 
 
 def draw_trials(

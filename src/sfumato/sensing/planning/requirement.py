@@ -22,10 +22,13 @@ from sfumato.sensing.planning.forecast import (
     mean_error,
 )
 
-TARGET_TRIALS = 100
-FEW = 16  # of them say where the others are worth their time
+TARGET_TRIALS = 36
+FEW = 12  # of them say where the others are worth their time
 ENOUGH = 1.1  # of the least mean error: what is within it is about as good
 NEXT = 2  # values above and below what is wanted that are simulated in full to be sure
+HOPELESS = (
+    2.0  # times what is wanted: where the first trials leave more everywhere, it is a plain no
+)
 DOUBLINGS = 4  # of what is planned, up and down, where something wanted is looked for
 
 
@@ -41,7 +44,7 @@ class Requirement:
     `best` is the value of the least mean error of those simulated in full, which is `best_error`;
     `enough` the smallest value that, trial by trial, is not worse than it by more than a tenth and
     one standard error, the rule of [breiman84, sec. 3.4.3] for the simplest of what is about as
-    good; with fewer than 16 trials it is `best`. `means` has the mean error at every value tried,
+    good; with fewer than 12 trials it is `best`. `means` has the mean error at every value tried,
     of all trials or of the first few.
     """
 
@@ -75,10 +78,12 @@ def required(
     nothing: all their doublings are tried, and `enough` says from where on. Errors fall with
     epsilon, so there the range is halved.
 
-    The first 16 of the trials say where to look. All of them are run beside what is wanted, at
+    The first 12 of the trials say where to look. All of them are run beside what is wanted, at
     `best` and at `enough`, and again wherever that moves these: every number in the answer is of
-    all trials, and only that other values lie elsewhere is judged by 16, times the ratio of all to
-    16 where both are known. A value that no noise can be planned for is taken to fail.
+    all trials, and only that other values lie elsewhere is judged by 12, times the ratio of all to
+    12 where both are known. A value that no noise can be planned for is taken to fail. Where the
+    first 12 say of all values that errors are twice what is wanted or more, with 95 %, that is the
+    answer, and all trials are run at the best of them alone.
 
     Args:
         design: The site, what one reading of it may cost, and the sources to expect.
@@ -87,7 +92,7 @@ def required(
         target: The mean error that is wanted, in the unit of the space; above 0.
         rng: Where sources and noise come from; it is copied.
         estimator: Whose errors count: "bayes median" unless given, or "least mass".
-        trials: How many trials the numbers in the answer are of, at least 2; 100 unless given.
+        trials: How many trials the numbers in the answer are of, at least 2; 36 unless given.
         progress: Is told what is being tried; None means nobody.
 
     Returns:
@@ -122,6 +127,8 @@ def required(
         below, above = range(holds - 1, holds - 1 - NEXT, -1), range(holds, holds + NEXT)
         matter |= _until(below, lambda i: tried.fails(i, target))
         matter |= _until(above, lambda i: tried.reaches(i, target))
+        if holds == len(grid) and tried.hopeless(target):
+            matter = {least} if axis == "sensors" else {len(grid) - 1}
         left = [i for i in sorted(matter) if 0 <= i < len(grid) and i not in tried.full]
         left = [i for i in left if tried.mean(i) < math.inf]
         if not left:
@@ -215,6 +222,10 @@ class _Tried:
     def forecast(self, i: int) -> ErrorForecast:
         """The mean error of the trials so far, with its interval."""
         return mean_error(self.estimator, self.errors[i], later=math.inf)
+
+    def hopeless(self, target: float) -> bool:
+        """Whether errors are far above what is wanted at every value that was looked at."""
+        return all(self.forecast(i).low > HOPELESS * target for i in self.errors)
 
     def fails(self, i: int, target: float) -> bool:
         """Whether all trials say that a value is too little."""

@@ -18,6 +18,7 @@ from sfumato.sensing.model.operators.heat_line import heat_line
 from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.places import even_nodes, even_places
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.reading_unit import SOURCES
 from sfumato.sensing.model.site import Site
 from sfumato.spaces import Graph, Grid, Line, Points
 
@@ -106,7 +107,7 @@ def synthetic_site(name: str, operator: Operator, neighbors: MovedMass | Swapped
     Returns:
         The site. Its unit is "mass of sources", and `per_source` is 1.
     """
-    return Site(name, operator, neighbors, unit="mass of sources", per_source=Fraction(1))
+    return Site(name, operator, neighbors, unit=SOURCES, per_source=Fraction(1))
 
 
 def synthetic_sources(

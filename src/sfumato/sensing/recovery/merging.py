@@ -17,7 +17,7 @@ from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.tracking.average import combine
 
 LOUDEST = 2**0.5
-"""How many times the least noise a mean over rounds with gaps may have: that of half of the rounds."""
+"""How many times the least noise a mean over rounds with gaps may have: of equal noise, half of the rounds."""
 NO_PROMISE = "nothing was promised by sfumato for these readings"
 
 
@@ -144,7 +144,7 @@ def _with_gaps(
 
     Sensors then differ in their noise. It is told as the largest, which nothing exceeds; so that one
     with a single reading does not speak for all, those whose noise is above `LOUDEST` times the least are
-    left out: they were read in less than half of the rounds.
+    left out: where all devices have the same noise, these were read in less than half of the rounds.
     """
     each = {name: [at[name] for at in rounds if name in at] for name in names}
     weights = {name: sum(sigma**-2 for _, sigma in pairs) for name, pairs in each.items()}
@@ -163,7 +163,15 @@ def _with_gaps(
         rounds=mean[np.newaxis],
         noises=(noise,),
         min_noise=least,
-        remarks=(gaps_of(rounds, names), *_left_out(names, kept, len(rounds))),
+        remarks=(
+            gaps_of(rounds, names),
+            *_left_out(
+                {name: len(each[name]) for name in names if name not in kept},
+                len(rounds),
+                times=min((sigmas[name] for name in names if name not in kept), default=0.0)
+                / least,
+            ),
+        ),
         **told,
     )
 
@@ -179,13 +187,19 @@ def gaps_of(rounds: Sequence[Collection[str]], names: Sequence[str]) -> str:
     )
 
 
-def _left_out(names: tuple[str, ...], kept: tuple[str, ...], rounds: int) -> list[str]:
-    gone = [name for name in names if name not in kept]
+def _left_out(gone: Mapping[str, int], rounds: int, *, times: float) -> list[str]:
+    """Which sensors are not in an average, in how many of the rounds each was read, and why that is."""
     if not gone:
         return []
-    listed = ", ".join(map(repr, gone[:5])) + (", ..." if len(gone) > 5 else "")
-    whom = "sensor" if len(gone) == 1 else "sensors"
-    return [f"{whom} {listed} read in less than half of {rounds} rounds: left out of the average"]
+    listed = ", ".join(
+        f"{name!r} (read in {count} of {rounds} rounds)" for name, count in list(gone.items())[:5]
+    )
+    listed += ", ..." if len(gone) > 5 else ""
+    who, whose = ("sensor", "its mean has") if len(gone) == 1 else ("sensors", "their means have")
+    more = "" if len(gone) == 1 else " or more"
+    return [
+        f"{who} {listed} left out of the average: {whose} {times:.2g} times the noise of the surest{more}"
+    ]
 
 
 def _by_time(read: Sequence[Readings]) -> dict[str, list[Snapshot]]:

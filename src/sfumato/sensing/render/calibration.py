@@ -40,6 +40,13 @@ def calibration_lines(result: CalibrationResult) -> list[str]:
         f"what is left has a deviation of {result.deviation:.3g} {unit}; errors hold if it is noise of each "
         "reading by itself"
     )
+    if result.frozen:
+        who = ", ".join(map(repr, result.frozen))
+        named = f"sensor {who}: its" if len(result.frozen) == 1 else f"sensors {who}: their"
+        lines.append(
+            f"LOOK AT {named} readings are one and the same number, and those of others vary; it looks stuck, "
+            "and what it reads where nobody is would be wrong"
+        )
     return lines
 
 

@@ -24,7 +24,7 @@ from sfumato.files import NO_PLAN, FloorPlan
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
-from sfumato.sensing.render.words import percent
+from sfumato.sensing.render.words import percent, without_parameters
 from sfumato.sensing.tables import read_layout
 from sfumato.spaces import Graph, Grid, Line, Points
 
@@ -74,10 +74,13 @@ def draw_recovery(
     floor = floor_of(plan, space)
     beside = None if only_r(result) else answer
     banner = BANNERS[result.verdict.kind]
+    unit = result.site.reading_unit
+    above = unit.name and result.site.level is not None
+    named = f"{unit.name} above its level" if above else unit.name
     common: dict[str, Any] = {
         "sources": sources,
-        "readings": seen.readings,
-        "caption": "\n".join(filter(None, (_caption(result), plan.sentence))),
+        "readings": unit.size * seen.readings,
+        "caption": "\n".join(filter(None, (without_parameters(_caption(result)), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
         "bands": [(one.place, one.radius, one.probability) for one in result.regions],
@@ -88,8 +91,10 @@ def draw_recovery(
             space,
             found.estimate,
             sensors=seen.operator.sensors.positions[:, 0],
-            sigma=result.sigma or 0.0,
-            fitted=seen.operator.readings(seen.estimate) if reads is None else reads,
+            sigma=unit.size * (result.sigma or 0.0),
+            fitted=unit.size
+            * np.asarray(seen.operator.readings(seen.estimate) if reads is None else reads),
+            unit=named,
             answer=None
             if beside is None
             else (beside.estimate.places[:, 0], beside.estimate.masses),
@@ -106,6 +111,7 @@ def draw_recovery(
             labels=_labels(result, space) if labels is None else labels,
             positions=node_positions(layout, tuple(map(result.site.cell, range(space.size)))),
             names=None if result.site.cells is None else result.site.cells,
+            units=(f"noisy reading, {named}" if named else "noisy reading", "mass"),
             **common,
         )
     names = seen.operator.sensors.names
@@ -115,6 +121,7 @@ def draw_recovery(
         found.estimate,
         suspects=[i for i, name in enumerate(names) if name in suspected],
         floor=floor,
+        unit=named,
         **common,
     )
 
@@ -195,12 +202,14 @@ def draw_track(
         raise InvalidParameter(
             "a track is drawn on a line, in a plane or on a graph; nothing was drawn"
         )
-    unmixed = "\nTHE DRAWS DID NOT MIX: this is one of several tracks that fit"
+    verdict = result.verdict
+    said = "; and ".join([verdict.message, *verdict.reasons])
+    told = [f"{result.site}: {result.statement}", f"Verdict: {said}.", *result.remarks]
+    lines = map(without_parameters, told)
     common: dict[str, Any] = {
-        "caption": f"{result.site}: {result.statement}"
-        + ("" if result.mixed else unmixed)
-        + "".join(f"\n{remark}" for remark in (*result.remarks, *filter(None, [plan.sentence]))),
+        "caption": "\n".join([*lines, *filter(None, [plan.sentence])]),
         "rehearsal": result.rehearsal,
+        "remark": BANNERS[verdict.kind],
         "times": [one.time for one in result.rounds],
     }
     if isinstance(space, Graph):

@@ -84,8 +84,10 @@ def outlook_line(plan: SensorPlan) -> str:
         )
     count = len(design.site.sensors)
     of = "its noise" if count == 1 else "their noise"
+    unit = design.site.reading_unit
     why = (
-        f"one source is read as up to {found.signal:.2g} through noise of sigma {found.sigma:.2g}; "
+        f"one source is read as up to {unit.text(found.signal, '.2g')} through noise of sigma "
+        f"{unit.text(found.sigma, '.2g')}; "
         f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
         f"{of} in one reading, and {found.needed:.2g} would do"
     )
@@ -121,15 +123,15 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
     site, noise, count = plan.design.site, plan.noise, plan.readings or 1
     kind = "" if noise.sensitivity.exact else " at most"
-    of = "one reading" if count == 1 else f"all {count:,} readings"
+    of, unit = "one reading" if count == 1 else f"all {count:,} readings", site.reading_unit
     return [
         f"{site.name}: {many(len(site.sensors), 'sensor')}, {site.operator.space.size} cells"
         f"{_time(plan.design)}; {site.neighbors}",
-        f"readings move by{kind} {noise.sensitivity.l2:.4g} together, so each sensor adds noise of "
-        f"sigma {noise.sigma:.4g} for {noise.cost}",
+        f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together, so each sensor adds noise "
+        f"of sigma {unit.text(noise.sigma, '.4g')} for {noise.cost}",
         f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
         f"{math.ceil(100 * plan.guess)}% of the time",
-        f"one source is read as up to {plan.peak:.4g} by a sensor",
+        f"one source is read as up to {unit.text(plan.peak, '.4g')} by a sensor",
         f"one sensor alone would tell no more than epsilon {up(plan.one_sensor)} at delta "
         f"{float(plan.delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
@@ -171,10 +173,12 @@ def resolution_lines(plan: SensorPlan) -> list[str]:
     """How far apart two sources must be to be seen as two, in one reading and in the mean of all."""
     if plan.resolution is None:
         return [f"what cannot be told apart was not looked for: {plan.no_resolution}"]
-    lines = [plan.resolution.message]
+    unit = plan.design.site.reading_unit
+    lines = [plan.resolution.sentence(unit)]
     if plan.resolution_of_all is not None:
         lines.append(
-            f"in the mean of {plan.readings or 1:,} readings {plan.resolution_of_all.message}"
+            f"in the mean of {plan.readings or 1:,} readings "
+            f"{plan.resolution_of_all.sentence(unit)}"
         )
     return lines
 

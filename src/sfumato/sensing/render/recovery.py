@@ -11,8 +11,9 @@ from rich.table import Table
 from sfumato.figures import at_least
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
 from sfumato.sensing.render.words import percent, text_of
+from sfumato.sensing.results.mass_by_place import spacing
 from sfumato.sensing.results.recovery import RecoveryResult
-from sfumato.spaces import Graph, Grid, Line
+from sfumato.spaces import Graph
 
 MAX_ROWS = 20
 MAX_MEMBERS = 12
@@ -72,6 +73,7 @@ def _remarks(result: RecoveryResult) -> list[str]:
     told = result.diagnostics
     said = [told.verdict.message, *told.verdict.reasons]
     more = [*told.remarks, *(() if told.field is None else told.field.messages)]
+    more += [] if told.ceiling is None else [told.ceiling.message]
     # What the verdict says is not said again.
     return [one for one in more if not any(one in sentence for sentence in said)]
 
@@ -141,7 +143,7 @@ def cluster_lines(result: RecoveryResult, answer: Answer) -> list[str]:
     """Where an answer has its mass: the largest clusters, one cell to each side of their largest source."""
     found, space = answer.estimate, result.site.operator.space
     places, masses = found.places, found.masses.copy()
-    total, reach = float(masses.sum()), _spacing(space) * (1 + 1e-6)
+    total, reach = float(masses.sum()), spacing(space) * (1 + 1e-6)
     clusters: list[tuple[Any, float]] = []
     while len(clusters) < MAX_CLUSTERS and masses.max(initial=0) > 0:
         top = int(masses.argmax())
@@ -161,16 +163,6 @@ def cluster_lines(result: RecoveryResult, answer: Answer) -> list[str]:
     return ["its mass: " + ", ".join(rows)]
 
 
-def _spacing(space: Any) -> float:
-    """How far neighboring cells are apart; 0 where they are places of their own, nodes or desks."""
-    if isinstance(space, Line):
-        return float(np.median(np.diff(space.positions))) if space.size > 1 else 0.0
-    if isinstance(space, Grid):
-        west, south, east, north = space.bounds
-        return max(east - west, north - south) / float(space.side)
-    return 0.0
-
-
 def _called(place: dict[str, Any]) -> str:
     if "name" in place:
         return str(place["name"])
@@ -186,7 +178,13 @@ def _status(result: RecoveryResult) -> str:
         head += f", {cells}, total mass {found.objective:.4g}, gap {found.gap:.1e}"
     head += f"; radius {found.radius:.4g}"
     if result.expected_noise:
-        head += f", noise about {result.expected_noise:.4g} (sigma {result.sigma:.4g})"
+        unit = result.site.reading_unit
+        sigma = f"{result.sigma:.4g}"
+        if unit.size != 1:
+            sigma += f", {unit.text(result.sigma or 0.0)} of a reading"
+        elif unit.name:
+            sigma += f" {unit.name}"
+        head += f", noise about {result.expected_noise:.4g} (sigma {sigma})"
     return head
 
 

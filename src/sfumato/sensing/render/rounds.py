@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from rich.markup import escape
@@ -64,6 +65,7 @@ def rounds_lines(result: RecoveredRounds) -> list[Any]:
         table,
         *([f"and {more} more rounds: `out` has them all"] if more > 0 else []),
         *_gaps(result),
+        *_contradicted(result),
         *_doubts(result),
         *result.remarks,
         result.statement,
@@ -119,6 +121,37 @@ def _gaps(result: RecoveredRounds) -> list[str]:
         f"in {len(gaps)} of {many(len(result.rounds), 'round')} sensors are missing ({listed(who)}): "
         "solved with those that were read"
     ]
+
+
+def _contradicted(result: RecoveredRounds) -> list[str]:
+    """Which sensors the others contradict, in how many rounds, and whether they were left out of these."""
+    left, used = Counter[str](), Counter[str]()
+    for one in result.rounds:
+        if one.recovery is not None:
+            told = one.recovery.diagnostics
+            (used if told.field is None else left).update(bad.sensor for bad in told.faulty_sensors)
+    fitted = any(
+        one.recovery is not None and one.recovery.diagnostics.field is not None
+        for one in result.rounds
+    )
+    lines = [
+        f"contradicted by the others, and left out: {_named(left, len(result.rounds))}"
+        if left
+        else "no sensor is contradicted by the others in any round: none was left out"
+    ]
+    if used:
+        who = _named(used, len(result.rounds))
+        lines.append(
+            f"contradicted by the others, and used all the same: {who}; `fit='sensors'` leaves them out"
+        )
+    return lines if fitted else lines[1:]
+
+
+def _named(sensors: Counter[str], rounds: int) -> str:
+    ranked = sensors.most_common()
+    words = [f"sensor {name!r} in {count} of {rounds}" for name, count in ranked[:MAX_NAMES]]
+    more = len(ranked) - MAX_NAMES
+    return listed([*words, *([f"{more} more"] if more > 0 else [])]) + " rounds"
 
 
 def _doubts(result: RecoveredRounds) -> list[str]:

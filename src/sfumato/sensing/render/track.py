@@ -9,6 +9,7 @@ from rich.table import Table
 
 from sfumato.sensing.render.words import text_of
 from sfumato.sensing.results.track import TrackResult
+from sfumato.sensing.results.verdict import UNJUDGED
 
 MAX_ROWS = 40
 DOUBT = 0.1  # with one source fewer, readings as many times as likely: from here on it is said
@@ -51,12 +52,18 @@ def track_lines(result: TrackResult) -> list[Any]:
             place = source.place
             coordinates = ", ".join(f"{place[axis]:.4g}" for axis in "xyz" if axis in place)
             cells += [escape(place.get("name", coordinates)), f"{source.radius:.3g}"]
+        if not one.verdict.reliable:
+            cells[-1] += ", do not rely on this"
         table.add_row(str(number), escape(one.time), *cells)
     more = len(result.rounds) - MAX_ROWS
     rest = [f"and {more} more rounds"] if more > 0 else []
     if not result.mixed:
         rest.append("the draws did NOT mix: this is one of several tracks that fit")
-    return [head, table, *rest, *result.remarks, *one_too_many(result), result.statement]
+    lines = [head, table, *rest, *result.remarks, *one_too_many(result), result.statement]
+    verdict = result.verdict
+    if verdict is UNJUDGED:  # a file of before
+        return lines
+    return [f"verdict: {verdict.message}", *(f"  and {why}" for why in verdict.reasons), *lines]
 
 
 def one_too_many(result: TrackResult) -> list[str]:
@@ -65,8 +72,8 @@ def one_too_many(result: TrackResult) -> list[str]:
     None either where the draws did not mix, since the number is made from them.
     """
     times, count = result.fewer, len(result.masses) - 1
-    if times is None or times < DOUBT or not result.mixed:
-        return []
+    if times is None or times < DOUBT or not result.mixed or not count:
+        return []  # of one source that is not there the verdict says that nothing can be told
     few = f"{count} source{'s' * (count > 1)}"
     told = (
         f"if a source may have any mass up to {result.max_mass:g}, with {few} the readings are about "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from html import escape
 from io import StringIO
 from typing import Any
@@ -79,6 +80,28 @@ def percent(probability: float) -> str:
     if probability < 0.005:
         return "<1 %"
     return f"{100 * probability:.0f} %" if probability < 0.995 else ">99 %"
+
+
+PLAIN = {
+    "count": "number of sources",
+    "estimator": "estimator",
+    "fit": "a fit of the field",
+    "fit='sensors'": "a fit of the sensors",
+    "leave_out_faulty": "a track without suspects",
+    "max_mass": "largest mass of a source",
+    "max_sources": "largest number of sources",
+    "radius": "radius",
+}
+"""What parameters are called on a picture, which neither a command nor a program reads."""
+
+
+def without_parameters(text: str) -> str:
+    """A text for a picture: parameters, which messages put between backticks, by what they mean.
+
+    >>> without_parameters("with `max_mass` 2 R has 1 cell; `fit='sensors'` leaves it out")
+    'with largest mass of a source 2 R has 1 cell; a fit of the sensors leaves it out'
+    """
+    return re.sub(r"`([^`]+)`", lambda found: PLAIN.get(found[1], found[1]), text)
 
 
 def text_of(lines: list[Any]) -> str:

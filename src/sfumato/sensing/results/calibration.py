@@ -26,6 +26,7 @@ class CalibrationResult:
         readings: How many readings there were.
         rounds: At how many times.
         file: The file that the site was saved in, if any.
+        frozen: Sensors that read one and the same number each time, where others vary: stuck, it seems.
     """
 
     site: Site
@@ -38,6 +39,7 @@ class CalibrationResult:
     readings: int
     rounds: int
     file: Path | None = None
+    frozen: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All numbers, and the file (without one the site itself)."""
@@ -52,6 +54,7 @@ class CalibrationResult:
             "deviation": self.deviation,
             "readings": self.readings,
             "rounds": self.rounds,
+            "frozen": list(self.frozen),
         }
 
     @staticmethod
@@ -77,4 +80,5 @@ class CalibrationResult:
                 int(data["readings"]),
                 int(data["rounds"]),
                 file,
+                tuple(map(str, data.get("frozen", ()))),
             )

@@ -6,15 +6,15 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.sensing.results.verdict import Verdict
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
+from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
     from sfumato.sensing.diagnostics.misfit import Misfit
+    from sfumato.sensing.diagnostics.shared_level import SharedLevel
     from sfumato.sensing.recovery.ceiling import Ceiling
-
-UNJUDGED = Verdict("nothing", "nothing was judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,8 @@ class RecoveryDiagnostics:
         suspects: Sensors that the others contradict, looked for where the physics does not fit and
             no field was fitted; they were not left out.
         ceiling: The largest mass of a source, where it holds R down; None where it does not.
+        level: The offset of all sensors that explains the readings as well, where the site has a level
+            and no offset was fitted.
         verdict: Whether to rely on the recovery, from all of these.
     """
 
@@ -151,6 +153,7 @@ class RecoveryDiagnostics:
     answer_emd: float | None = None
     suspects: tuple[FaultySensor, ...] = ()
     ceiling: Ceiling | None = None
+    level: SharedLevel | None = None
     verdict: Verdict = UNJUDGED
 
     @property
@@ -172,4 +175,8 @@ def suspects_from(data: Any) -> tuple[FaultySensor, ...]:
     """The suspected sensors that a JSON list states."""
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 
-    return tuple(FaultySensor(**one) for one in data)
+    # A file of before has no unit.
+    units = [ReadingUnit.from_json(one["unit"]) if "unit" in one else AS_READ for one in data]
+    return tuple(
+        FaultySensor(**{**one, "unit": unit}) for one, unit in zip(data, units, strict=True)
+    )

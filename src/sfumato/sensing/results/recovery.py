@@ -14,6 +14,7 @@ import numpy as np
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
+from sfumato.sensing.diagnostics.shared_level import SharedLevel
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate, place_of
 from sfumato.sensing.recovery.ceiling import Ceiling
@@ -141,6 +142,7 @@ class RecoveryResult:
             "field": None if told.field is None else told.field.to_json(),
             "suspects": suspects_json(told.suspects),
             "ceiling": None if told.ceiling is None else told.ceiling.to_json(),
+            "shared_level": None if told.level is None else told.level.to_json(),
         }
         if told.community is not None:
             data["community"] = told.community.to_json()
@@ -271,6 +273,7 @@ def _diagnostics(data: Any, answer: Any) -> RecoveryDiagnostics:
         None if answer.get("emd") is None else float(answer["emd"]),
         suspects_from(data.get("suspects", ())),
         None if data.get("ceiling") is None else Ceiling.from_json(data["ceiling"]),
+        None if data.get("shared_level") is None else SharedLevel.from_json(data["shared_level"]),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,11 @@ from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
-from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+from sfumato.sensing.results.diagnostics import suspects_from, suspects_json
+from sfumato.sensing.results.verdict import UNJUDGED, Verdict
 
 if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.tracking.rounds import Track
 
 FORMAT = "sfumato-track/1"
@@ -37,10 +39,11 @@ class TrackedSource:
 
 @dataclass(frozen=True, slots=True)
 class TrackedRound:
-    """One round: its time, "" where nobody said, and every source in it."""
+    """One round: its time, "" where nobody said, every source in it, and whether to rely on that."""
 
     time: str
     sources: tuple[TrackedSource, ...]
+    verdict: Verdict = UNJUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,15 @@ class TrackResult:
         speed: How far a source goes in a round, as a deviation, in the unit of the space.
         rhat: Agreement of the chains of a sampled track; None where the answer is exact.
         mixed: Whether they agree.
-        fewer: How many times likelier the readings are with one source fewer; None for one source.
+        fewer: How many times likelier the readings are with one source fewer, for one source with none.
         max_mass: The largest mass that was considered.
         cost: What all rounds cost one source that was there all the time; None where no number bounds it.
         statement: The same in words.
-        faulty_sensors: Sensors that the others contradict.
+        faulty_sensors: Sensors that the others contradict, in all rounds together or in single ones.
         left_out: Whether these were left out.
         remarks: What else must be known.
         rehearsal: Whether any readings came from a ledger for rehearsals.
+        verdict: Whether to rely on the track, of all that was tested.
         track: The posterior itself, for pictures; not saved.
         cells: On a graph the names of its nodes, for pictures; not saved.
     """
@@ -80,8 +84,14 @@ class TrackResult:
     left_out: bool = False
     remarks: tuple[str, ...] = ()
     rehearsal: bool = False
+    verdict: Verdict = UNJUDGED
     track: Track | None = None
     cells: tuple[str, ...] | None = None
+
+    @property
+    def misfits(self) -> int:
+        """How many rounds have the verdict not to rely on them."""
+        return sum(not one.verdict.reliable for one in self.rounds)
 
     def to_json(self) -> dict[str, Any]:
         """As `sense track` prints and saves it."""
@@ -89,10 +99,12 @@ class TrackResult:
             "format": FORMAT,
             "site": self.site,
             "rehearsal": self.rehearsal,
+            "verdict": self.verdict.to_json(),
             "rounds": [
                 {
                     "round": number,
                     "time": one.time,
+                    "verdict": one.verdict.to_json(),
                     "sources": [
                         {"cell": source.cell, **source.place, "radius": source.radius}
                         for source in one.sources
@@ -109,7 +121,7 @@ class TrackResult:
             "upper": self.max_mass,
             "cost": None if self.cost is None else encode(self.cost),
             "statement": self.statement,
-            "suspects": [asdict(one) for one in self.faulty_sensors],
+            "suspects": suspects_json(self.faulty_sensors),
             "left_out": self.left_out,
             "remarks": list(self.remarks),
         }
@@ -127,7 +139,9 @@ class TrackResult:
             return TrackResult(
                 str(data["site"]),
                 tuple(
-                    TrackedRound(str(one["time"]), tuple(map(_source, one["sources"])))
+                    TrackedRound(
+                        str(one["time"]), tuple(map(_source, one["sources"])), _verdict(one)
+                    )
                     for one in data["rounds"]
                 ),
                 tuple(map(float, data["masses"])),
@@ -138,10 +152,11 @@ class TrackResult:
                 float(data["upper"]),
                 None if data["cost"] is None else decode_loss(data["cost"]),
                 str(data["statement"]),
-                tuple(FaultySensor(**one) for one in data["suspects"]),
+                suspects_from(data["suspects"]),
                 bool(data["left_out"]),
                 tuple(map(str, data["remarks"])),
                 bool(data["rehearsal"]),
+                _verdict(data),
             )
         except KeyError as problem:
             raise InvalidInput(f"not a whole track: it has no {problem}") from None
@@ -163,6 +178,11 @@ class TrackResult:
 
         drawn = self.track is not None and is_drawable(self.track.operator.space)
         return page_of(str(self), draw_track(self) if drawn else None)
+
+
+def _verdict(data: Any) -> Verdict:
+    """That of a track or a round; a file of before has none."""
+    return Verdict.from_json(data["verdict"]) if "verdict" in data else UNJUDGED
 
 
 def _source(data: Any) -> TrackedSource:

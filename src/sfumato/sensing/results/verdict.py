@@ -1,11 +1,14 @@
-"""One verdict on a recovery: whether to rely on it, made of all that was tested, and said everywhere alike."""
+"""One verdict on a recovery or a track: whether to rely on it, of all that was tested, said everywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
+    from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+    from sfumato.sensing.diagnostics.track_fit import RoundFit
     from sfumato.sensing.recovery.answer import Answer
     from sfumato.sensing.recovery.certificate import Status
     from sfumato.sensing.results.diagnostics import RecoveryDiagnostics
@@ -18,7 +21,7 @@ UNLIKELY = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether to rely on a recovery.
+    """Whether to rely on a recovery, or on a track.
 
     Attributes:
         kind: "rely": nothing speaks against the answer. "care": there is one, and the reasons say
@@ -49,6 +52,9 @@ class Verdict:
         return Verdict(data["kind"], str(data["said"]), tuple(map(str, data["reasons"])))
 
 
+UNJUDGED = Verdict("nothing", "nothing was judged")
+
+
 def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics) -> Verdict:
     """The verdict that all tests come to together; `status` is that of R which the answer stands beside."""
     against = _against(status, answer, told)
@@ -69,7 +75,8 @@ def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics)
                 "noise alone leaves no sources within the radius in 1 draw of 10; give another "
                 "`estimator` or a larger `radius`"
             )
-        return Verdict("nothing", f"nothing can be told: {why}")
+        held = told.ceiling is not None and told.ceiling.matters and told.ceiling.message
+        return Verdict("nothing", f"nothing can be told: {why}", (held,) if held else ())
     doubts = _doubts(answer, told)
     if doubts:
         return Verdict(
@@ -106,7 +113,9 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
         doubts.append("its draws did not mix, so it is a guess")
     if fit is not None and not fit.converged:
         doubts.append("it did not come to rest, so it is a guess")
-    if told.ceiling is not None:
+    if told.level is not None:
+        doubts.append(told.level.message)
+    if told.ceiling is not None and told.ceiling.matters:
         doubts.append(told.ceiling.message)
     if beliefs is not None and beliefs.doubt:
         doubts.append(beliefs.doubt)
@@ -117,3 +126,122 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
             "the answer takes the fitted field for known, so it is surer than it should be"
         )
     return doubts
+
+
+def verdict_of_track(
+    fits: Sequence[RoundFit],
+    *,
+    times: Sequence[str],
+    count: int,
+    suspects: Sequence[FaultySensor],
+    looked_at: int,
+    mixed: bool,
+    fewer: float | None,
+) -> tuple[Verdict, tuple[Verdict, ...]]:
+    """The verdict on a whole track, and that on each round.
+
+    Chances of single rounds are taken times the number of rounds, so that the whole is told not to
+    be relied on, where all is well, no more often than a recovery is.
+
+    Args:
+        fits: How well each round is explained.
+        times: The time of each round; "" where nobody said.
+        count: How many sources were followed.
+        suspects: Sensors that the others contradict, and that were used all the same.
+        looked_at: In how many rounds such sensors were looked for.
+        mixed: Whether the draws of a sampled track agree.
+        fewer: How many times likelier the readings are with one source fewer.
+
+    Returns:
+        The verdict on the whole, and one for each round.
+    """
+    whole = _verdict_of_rounds(fits, times, count, suspects, looked_at, mixed=mixed, fewer=fewer)
+    return whole, tuple(_verdict_of_round(one, len(fits), count, whole) for one in fits)
+
+
+def _verdict_of_rounds(
+    fits: Sequence[RoundFit],
+    times: Sequence[str],
+    count: int,
+    suspects: Sequence[FaultySensor],
+    looked_at: int,
+    *,
+    mixed: bool,
+    fewer: float | None,
+) -> Verdict:
+    from scipy.special import chdtrc
+
+    told = [
+        (_unexplained(one, len(fits), count), when) for one, when in zip(fits, times, strict=True)
+    ]
+    bad = [(why, when) for why, when in told if why]
+    together = float(chdtrc(sum(one.sensors for one in fits), sum(one.square for one in fits)))
+    against = []
+    if bad:
+        why, when = bad[0]
+        at = f", at {when}" if when else ""
+        where = (
+            "in every round" if len(bad) == len(fits) else f"in {len(bad)} of {len(fits)} rounds"
+        )
+        against.append(f"{where} the readings are not explained; the first{at}: {why}")
+    elif together < UNLIKELY:
+        against.append(
+            f"{_explain(count, well=False)} all rounds together (p = {together:.1e}), though each by itself: "
+            "look at single sensors, the unit and the noise"
+        )
+    sure = [one for one in suspects if one.p_value < UNLIKELY]
+    named = [f"{one.message}; `leave_out_faulty` leaves it out" for one in suspects]
+    if against or sure:
+        first, *rest = [*against, *named]
+        return Verdict("misfit", f"do not rely on this: {first}", tuple(rest))
+    if count == 1 and fewer is not None and fewer >= 1:
+        why = f"the readings are {fewer:.2g} times as likely where there is no source at all"
+        return Verdict("nothing", f"nothing can be told: {why}")
+    doubts = [] if mixed else ["its draws did not mix: it is one of several tracks that fit"]
+    doubts += named
+    if mixed and fewer is not None and fewer >= 1:
+        doubts.append(f"one source fewer explains the readings better: try `count` {count - 1}")
+    if not looked_at:
+        doubts.append("no round has two sensors, so that broken ones were not looked for")
+    if doubts:
+        return Verdict(
+            "care", f"there is a track, take it with care: {doubts[0]}", tuple(doubts[1:])
+        )
+    return Verdict(
+        "rely",
+        f"{_explain(count, well=True)} the readings of every round, nothing speaks against the track",
+    )
+
+
+def _verdict_of_round(fit: RoundFit, rounds: int, count: int, whole: Verdict) -> Verdict:
+    """That on one round: its own misfit, else what is said of the whole."""
+    why = _unexplained(fit, rounds, count)
+    if why:
+        return Verdict("misfit", f"do not rely on this: {why}")
+    fits = f"{_explain(count, well=True)} the round (p = {fit.p_value:.2g})"
+    match whole.kind:
+        case "misfit":
+            return Verdict("care", f"{fits}, but the track is not to be relied on")
+        case "care":
+            return Verdict("care", f"{fits}; take the track with care")
+        case "nothing":
+            return Verdict("nothing", "nothing can be told")
+        case _:
+            return Verdict("rely", fits)
+
+
+def _unexplained(fit: RoundFit, rounds: int, count: int) -> str:
+    """Why the readings of one of so many rounds are not explained, or ""."""
+    if rounds * fit.misfit.p_value < UNLIKELY and fit.misfit.message:
+        return fit.misfit.message
+    if rounds * fit.p_value < UNLIKELY:
+        chance = f"(p = {fit.p_value:.1e})"
+        return f"{_explain(count, well=False)} the readings {chance}, more would: give a larger `count`"
+    return ""
+
+
+def _explain(count: int, *, well: bool) -> str:
+    """That so many sources explain something, or do not."""
+    if count == 1:
+        return f"the source that was followed {'explains' if well else 'does not explain'}"
+    return f"the {count} sources that were followed {'explain' if well else 'do not explain'}"

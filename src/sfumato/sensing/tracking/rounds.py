@@ -40,7 +40,7 @@ class Track:
     Bayes rule for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are
     posterior means. `rhat` compares the chains of a sampled track and is None where the answer is
     exact. `fewer` is how many times likelier the readings are with one source fewer than with
-    these, None where there is only one; it grows in proportion to `max_mass`, up to which any mass was
+    these, for one source with none; it grows in proportion to `max_mass`, up to which any mass was
     as likely.
     """
 
@@ -94,8 +94,9 @@ def track(
     after as many of burn-in, by randomness from `rng`. `rhat` says whether they agree, `mixed`
     whether it is at most 1.1. One source fewer is the same model with a mass of 0, so the ratio of
     their evidences is the posterior density of a mass at 0 times `max_mass` [dickey71]: `fewer`, from
-    the same draws. Above 1, a source is likely not there, if it may have any mass up to `max_mass`:
-    with twice the `max_mass` it is about twice as much. Nothing where `mixed` is False.
+    the same draws; of one source it is exact. Above 1, a source is likely not there, if it may have
+    any mass up to `max_mass`: with twice the `max_mass` it is about twice as much. Nothing where
+    `mixed` is False.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square.
     The radii are calibrated if sources move so; one that rests and then runs is lagged behind. How
@@ -172,12 +173,14 @@ def _one(operator: Operator, scene: Walks) -> Track:
         filtered = [_forward(scene, steps[index], grid) for index in kept]
         evidence = np.array([found[1] for found in filtered])
         weights = np.exp(evidence - logsumexp(evidence))
+        # Against a mass of 0, of which the logarithm is 0; over all speeds, and masses up to the largest.
+        step = grid[1] - grid[0]
+        against = float(logsumexp(evidence)) + math.log(step / (len(steps) * scene.max_mass))
         likely = weights.sum(axis=1) > NEGLIGIBLE
         kept, filtered = kept[likely], [f for f, keep in zip(filtered, likely, strict=True) if keep]
         weights = weights[likely] / weights[likely].sum()
         # Masses are finely enough resolved where many of them share the evidence.
         held = np.flatnonzero(weights.sum(axis=0) > NEGLIGIBLE * weights.sum(axis=0).max())
-        step = grid[1] - grid[0]
         low, high = max(grid[held[0]] - step, 0.0), min(grid[held[-1]] + step, scene.max_mass)
         if high - low > 0.6 * (grid[-1] - grid[0]):
             break
@@ -191,7 +194,7 @@ def _one(operator: Operator, scene: Walks) -> Track:
     speed = float(weights.sum(axis=1) @ scene.speeds[kept])
     return _track(
         operator, cells[:, np.newaxis], np.asarray(chances)[:, np.newaxis], radii[:, np.newaxis],
-        np.array([mass]), speed, None,
+        np.array([mass]), speed, None, math.exp(min(-against, 700.0)),
     )  # fmt: skip
 
 

@@ -51,6 +51,11 @@ class HeatOperator(Operator):
 
         return sampled_changes(self, over_distance=over_distance)
 
+    def largest_reading(self) -> float:
+        """What a source adds to a sensor where it stands, if one does or not."""
+        axes = self.sensors.positions.shape[1]
+        return float((4 * math.pi * self.diffusion_time) ** (-axes / 2))
+
     @property
     def in_space(self) -> bool:
         """Sensors stand on the line, or in the plane."""

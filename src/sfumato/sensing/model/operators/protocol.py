@@ -194,6 +194,11 @@ class Operator(Protocol):
         """Changes of single sensors at some places (sensors by places), to compare sets; None to use cells."""
         return None
 
+    def largest_reading(self) -> float:
+        """What a source of mass 1 adds at most to any reading, wherever it and the sensor stand."""
+        cells = np.arange(self.space.size)
+        return max(float(self.columns(some).max()) for some in column_chunks(self, cells))
+
     # What solvers and diagnostics may rely on.
 
     @property

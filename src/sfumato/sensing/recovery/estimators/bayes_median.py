@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -62,7 +63,9 @@ def bayes_median(beliefs: SourcePosterior) -> Estimate:
 
 def _line_median(beliefs: SourcePosterior, line: Line) -> tuple[FloatArray, FloatArray]:
     cells = np.where(beliefs.cells >= 0, beliefs.cells, line.size)
-    order = np.argsort(cells, axis=1, kind="stable")
+    # Cells that no draw has come last, and are not looked at.
+    most = int((beliefs.cells >= 0).sum(axis=1).max(initial=1))
+    order = np.argsort(cells, axis=1, kind="stable")[:, :most]
     cells = np.take_along_axis(cells, order, axis=1)
     masses = np.take_along_axis(beliefs.masses, order, axis=1)
     reached = np.cumsum(masses, axis=1)
@@ -71,12 +74,14 @@ def _line_median(beliefs: SourcePosterior, line: Line) -> tuple[FloatArray, Floa
     # The first source at which so much of the mass is reached.
     at = (reached[:, np.newaxis, :] < levels[:, np.newaxis]).sum(axis=2)
     quantiles = np.take_along_axis(cells, np.minimum(at, cells.shape[1] - 1), axis=1)
-    median = _median(line.positions[np.minimum(quantiles, line.size - 1)], beliefs.weights)
-    places, counts = np.unique(median, return_counts=True)
-    return places[:, np.newaxis], counts / LEVELS
+    # Places are in the order of their cells; whole numbers of two bytes are sorted by counting.
+    kind = np.int16 if line.size <= np.iinfo(np.int16).max else np.int64
+    median = _median(np.minimum(quantiles, line.size - 1).astype(kind), beliefs.weights)
+    found, counts = np.unique(median, return_counts=True)
+    return line.positions[found][:, np.newaxis], counts / LEVELS
 
 
-def _median(values: FloatArray, weights: FloatArray) -> FloatArray:
+def _median(values: npt.NDArray[Any], weights: FloatArray) -> npt.NDArray[Any]:
     """The weighted median of each column."""
     order = np.argsort(values, axis=0, kind="stable")
     below = np.cumsum(weights[order], axis=0)

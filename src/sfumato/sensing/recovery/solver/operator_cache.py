@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 from sfumato.sensing.model.operators.protocol import Operator
@@ -25,6 +25,21 @@ def cached(operator: Operator, name: str, make: Callable[[], T]) -> T:
     if name not in held:
         held[name] = make()
     return cast(T, held[name])
+
+
+def kept(operator: Operator, name: str, key: Hashable, make: Callable[[], T], *, most: int) -> T:
+    """What was made under this name for this operator and this key; the last so many keys are kept.
+
+    Nothing is of a map that only its owner knows.
+    """
+    if not operator.constant:
+        return make()
+    held: dict[Hashable, T] = cached(operator, name, dict)
+    if key not in held:
+        if len(held) >= most:
+            del held[next(iter(held))]
+        held[key] = make()
+    return held[key]
 
 
 def afresh(operator: Operator) -> None:

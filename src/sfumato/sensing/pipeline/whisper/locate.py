@@ -13,7 +13,7 @@ from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.files import column_of, read_rows
-from sfumato.sensing.pipeline.whisper_release import connected_graph
+from sfumato.sensing.pipeline.whisper.release import connected_graph
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart

@@ -1,0 +1,111 @@
+"""Whether what was read is more even than sources make it, so that a changed level may be all there is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato._types import FloatArray
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
+from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
+from sfumato.sensing.recovery.solver.operator_cache import kept
+
+MOST = 0.5
+"""The share of what was read from which on a level is in doubt."""
+SURE = 3.0
+"""Standard errors above 0: an offset of less is noise."""
+FEWEST = 3
+"""Sensors: two are as even as any two."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLevel:
+    """An offset that all readings share, and that no single source makes.
+
+    Attributes:
+        offset: By how much all sensors read above what the site says they read where nobody is.
+        offset_error: Its standard error.
+        share: The share of the sum of squares of the readings that it explains.
+        single: The largest such share of the readings of any one source.
+        unit: What the message tells it in.
+    """
+
+    offset: float
+    offset_error: float
+    share: float
+    single: float
+    unit: ReadingUnit = AS_READ
+
+    @property
+    def message(self) -> str:
+        """What is in doubt, as a sentence."""
+        return (
+            f"all sensors read about {self.unit.text(self.offset)} above their level, and that is "
+            f"{self.share:.0%} of what they read, more than any one source makes alike everywhere: if the "
+            "level has changed there may be nothing else; `fit='offset'` finds both, a running baseline "
+            "takes it off"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is saved and printed."""
+        return {
+            "offset": self.offset,
+            "offset_error": self.offset_error,
+            "share": self.share,
+            "single": self.single,
+            "unit": {"name": self.unit.name, "size": self.unit.size},
+            "said": self.message,
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> SharedLevel:
+        """What a JSON object states."""
+        numbers = (float(data[name]) for name in ("offset", "offset_error", "share", "single"))
+        return SharedLevel(*numbers, ReadingUnit.from_json(data["unit"]))
+
+
+def shared_level(
+    operator: Operator, readings: FloatArray, *, sigma: float, unit: ReadingUnit = AS_READ
+) -> SharedLevel | None:
+    """The offset of all readings, where it is most of them and no single source is so even; else None.
+
+    The share of y that an offset explains is (sum y)**2 / (m sum y**2), 1 for readings that are all the
+    same. Many sources all over the place are as even, too: nothing in one round tells these apart.
+
+    Args:
+        operator: From sources to these sensors.
+        readings: Less the level of the site, as the operator has them.
+        sigma: Standard deviation of their noise; the largest where sensors differ.
+        unit: What the message tells the offset in.
+
+    Returns:
+        The offset, where it is above 0 for sure.
+    """
+    if readings.size < FEWEST or sigma <= 0:
+        return None
+    offset, error = float(readings.mean()), sigma / math.sqrt(readings.size)
+    if offset <= SURE * error:
+        return None
+    share = float(evenness(readings[:, np.newaxis])[0])
+    if share < MOST:
+        return None
+    single = kept(operator, "evenness", (), lambda: _single(operator), most=1)
+    if share <= single:
+        return None
+    return SharedLevel(offset, error, share, single, unit)
+
+
+def evenness(columns: FloatArray) -> FloatArray:
+    """The share of the sum of squares of each column that a constant explains; 0 for one of zeros."""
+    squares = (columns**2).sum(axis=0) * columns.shape[0]
+    return np.asarray(columns.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0))
+
+
+def _single(operator: Operator) -> float:
+    cells = np.arange(operator.space.size)
+    return max(
+        float(evenness(operator.columns(some)).max()) for some in column_chunks(operator, cells)
+    )

@@ -93,10 +93,17 @@ def _log_gamma_of(parts: int) -> float:
 def weight_between(k: int, parts: int, scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Two fractions with w(k) between them, apart by about 2**-bits of it or, for large k, somewhat more."""
     with _interval(bits + 16):
-        r = Fraction(1, parts)
-        power = _log_gamma(k + r) - _log_gamma(r) - _log_gamma(Fraction(k + 1)) - _real(k / scale)
+        power = _log_factor(k, parts, bits + 16) - _real(k / scale)
         low, high = iv.exp(power)._mpi_
     return Fraction(*map(int, to_rational(low))), Fraction(*map(int, to_rational(high)))
+
+
+@lru_cache(maxsize=4096)
+def _log_factor(k: int, parts: int, bits: int) -> Any:
+    """An interval around ln u_k, which no scale changes: a zoom has noise of dozens of scales."""
+    with _interval(bits):
+        r = Fraction(1, parts)
+        return _log_gamma(k + r) - _log_gamma(r) - _log_gamma(Fraction(k + 1))
 
 
 def log_of(number: Fraction) -> float:

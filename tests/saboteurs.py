@@ -483,6 +483,23 @@ SABOTEURS: dict[str, Saboteur] = {
         "test_curious_parties_lose_what_is_charged_and_no_more[1-trust1]",
         "<= (1.0 + 1e-09)",
     ),
+    "a session that reuses its shares": Saboteur(
+        ledgers.a_session_that_reuses_its_shares,
+        "tests/heatmap/distributed/test_session.py::test_every_round_has_fresh_shares",
+        "two rounds share their noise",
+    ),
+    "a session that draws again what was opened": Saboteur(
+        ledgers.a_session_that_draws_again,
+        "tests/heatmap/distributed/test_session.py::"
+        "test_a_session_that_stopped_goes_on_and_costs_nothing[in the third round]",
+        "a round was drawn again",
+    ),
+    "parties that charge before they agree": Saboteur(
+        ledgers.parties_that_charge_before_they_agree,
+        "tests/heatmap/distributed/test_session.py::"
+        "test_parties_that_disagree_charge_nobody[changed0-epsilon]",
+        "assert",
+    ),
     "a party that reuses its share": Saboteur(
         ledgers.a_party_that_reuses_its_share,
         "tests/privacy/test_shared_noise.py::test_no_share_is_used_twice",

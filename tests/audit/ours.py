@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from tests.audit.curious import seen_sums, seen_zooms
 from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes, zooms
+from tests.audit.session import ForgetfulParties, seen_session
 from tests.audit.twins import (
     BusiestFirst,
     ClippedNoise,
@@ -371,6 +372,15 @@ OURS = (
             Broken("shares for outsiders only", SharedLaplace(1, Joint(2, 0)), ALONE),
             Broken(HALF, SharedLaplace("1/2", Joint(2, 1)), CROWD),
         ),
+    ),
+    Ours(
+        "shared-laplace, a session that went on, seen by one of three parties",
+        SharedLaplace(1, Joint(3, 1)),
+        ADDED,
+        seen_session,
+        (ALONE,),
+        (Broken("lost receipts", ForgetfulParties(1, Joint(3, 1)), ALONE),),
+        SLOW,
     ),
     Ours(
         "joint, a zoom seen by one of three parties",

@@ -230,6 +230,28 @@ def a_party_that_reuses_its_share() -> None:
     shares.draw_shares = again
 
 
+def a_session_that_reuses_its_shares() -> None:
+    session: Any = import_module("sfumato.heatmap.distributed.session")
+    true, kept = session.draw_shares, []
+
+    def again(*arguments: Any) -> Any:
+        kept.append(kept[0] if kept else true(*arguments))
+        return kept[-1]
+
+    session.draw_shares = again
+
+
+def a_session_that_draws_again() -> None:
+    receipts: Any = import_module("sfumato.heatmap.distributed.receipts")
+    receipts.Receipts.sent = lambda *_: None
+
+
+def parties_that_charge_before_they_agree() -> None:
+    plan: Any = import_module("sfumato.heatmap.distributed.joint_plan")
+    agreed = plan.Agreed("0" * 16 + "-" + "0" * 16, resumed=False)
+    plan.agree = lambda *_, **__: agreed
+
+
 def a_wrapped_modulus() -> None:
     import numpy as np
 

@@ -59,7 +59,11 @@ class Receipts:
 
     def write(self, number: int, asked: bytes, values: IntArray) -> None:
         """Write down what will be sent, and wait for the disk."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.folder.is_dir():
+            self.folder.mkdir(mode=0o700, parents=True)
+            self.folder.parent.chmod(0o700)
+            for folder in (self.folder.parent, self.folder.parent.parent):
+                sync_folder(folder)
         body = asked + np.ascontiguousarray(values, dtype=np.int64).tobytes()
         path = self._path(number)
         path.unlink(missing_ok=True)  # of a process that died while it wrote: nothing was sent
@@ -68,8 +72,7 @@ class Receipts:
             file.write(hashlib.sha256(body).digest() + body)
             file.flush()
             os.fsync(handle)
-        for folder in (self.folder, self.folder.parent, self.folder.parent.parent):
-            sync_folder(folder)
+        sync_folder(self.folder)
 
     def remove(self) -> None:
         """Forget them: every party has kept what was opened."""

@@ -44,6 +44,23 @@ def noisy_input(
     return values + draw_shares(trust, scales, which)
 
 
+def round_input(
+    receipts: Receipts,
+    number: int,
+    values: IntArray,
+    scales: Sequence[Fraction],
+    which: IntArray,
+    trust: Joint,
+) -> IntArray:
+    """What a party sends in a round: what its receipt says; else fresh, and on its disk before it leaves."""
+    asked = round_hash(scales, which)
+    sent = receipts.sent(number, asked, values.size)
+    if sent is None:
+        sent = noisy_input(values, scales, which, trust)
+        receipts.write(number, asked, sent)
+    return sent
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How far a party is in a session that was begun before.
@@ -112,12 +129,9 @@ class JointSession(SharedNoise):
                 f"the session is of {self._trust}, not of {trust}; nothing was drawn"
             )
         self._begin()
-        asked, number = round_hash(scales, which), self.rounds + 1
-        sent = self._receipts.sent(number, asked, values.size)
-        if sent is None:
-            sent = noisy_input(values, scales, which, trust)
-            self._receipts.write(number, asked, sent)
-        return self._opened(sent)
+        return self._opened(
+            round_input(self._receipts, self.rounds + 1, values, scales, which, trust)
+        )
 
     def begun(self) -> int:
         """How many rounds this party may have sent in an earlier attempt."""

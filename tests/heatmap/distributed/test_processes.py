@@ -19,8 +19,7 @@ from tests.heatmap.distributed.in_threads import NAMES, charged, counts_of, plan
 
 from sfumato.errors import MissingPackage, SessionStopped
 from sfumato.heatmap.distributed import MODULUS, SecureSums, make_certificates, read_parties
-from sfumato.heatmap.distributed import secure_sum as secure_sum_module
-from sfumato.heatmap.distributed._secure_sum_child import Exchange
+from sfumato.heatmap.distributed._secure_sum_child import GOODBYE, Exchange
 
 WAIT = 120.0  # seconds; only a broken test waits so long
 
@@ -119,6 +118,9 @@ def test_a_killed_process_stops_the_others(ends: list[SecureSums], folder: Path)
     said = at_once(party)
     assert said[0] == said[2] == "uri stopped; nothing was charged"
     assert said[1].startswith("the process that adds up has ended")
+    for one in (ends[0], ends[2]):
+        one._child.wait(WAIT)  # type: ignore[union-attr]
+        assert one._last_words() == "", "the process that adds up ended in a mistake"
     assert charged(folder) == [1, 1, 1], "a party was charged for nothing"
 
 
@@ -161,7 +163,8 @@ class Inner:
     """MPyC's own connection, as far as it is asked."""
 
     def __init__(self, mpc: Any, peer: int | None) -> None:
-        self.mpc, self.peer_pid, self.bytes, self.buffers = mpc, peer, bytearray(), {}
+        self.mpc, self.peer_pid, self.bytes = mpc, peer, bytearray()
+        self.buffers: dict[int, Any] = {}
         self.transport, self.nbytes_sent = None, 0
 
     def connection_made(self, transport: Any) -> None:
@@ -201,7 +204,25 @@ def test_each_end_is_held_to_the_name_in_its_certificate(
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    ("last", "blamed"), [(None, 0), (1, 1), (2, 0)], ids=["none", "uri", "this one"]
+)
+def test_a_party_that_leaves_says_because_of_whom(last: int | None, blamed: int) -> None:
+    """One party stops, a second leaves because of it: the third names the first, and never itself."""
+    made, _ = exchange(0)
+    stopped: list[Any] = []
+    vars(made.child)["stop"] = stopped.append
+    if last is not None:
+        made.inner.buffers[GOODBYE] = last.to_bytes(2, "little")
+    made.connection_lost(None)
+    assert not stopped, "nothing was expected of it any more"
+    made.inner.receive = lambda _: None
+    made.receive(5)
+    assert [one.party for one in stopped] == [blamed]
+
+
+@pytest.mark.unit
 def test_mpyc_is_an_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secure_sum_module.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingPackage, match=r"pip install 'sfumato\[joint\]'"):
         plan_of(folder, 0).run()

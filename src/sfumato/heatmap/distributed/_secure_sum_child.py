@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import ssl
@@ -94,6 +95,10 @@ class Exchange(asyncio.Protocol):
     def send(self, pc: int, payload: bytes) -> None:
         """A message to the peer."""
         self.inner.send(pc, payload)
+
+    def close(self) -> None:
+        """End the connection, when what was written is gone."""
+        self.inner.transport.close()
 
     def receive(self, pc: int) -> Any:
         """What the peer sent, or a promise of it; none where it is gone."""
@@ -243,9 +248,9 @@ class Child:
     async def leave(self, because: int) -> None:
         """Say goodbye, and wait until what was written is gone."""
         for one in self.exchanges():
-            if not one.lost and one.transport is not None:
+            if not one.lost:
                 one.send(GOODBYE, because.to_bytes(2, "little"))
-                one.transport.close()
+                one.close()
         for _ in range(100):
             if all(one.lost for one in self.exchanges()):
                 return
@@ -306,6 +311,7 @@ def main() -> None:
     # No keys for pseudorandom sharing, which sums do not need; bytes of the field, and no pickles.
     os.environ |= {"MPYC_NOPRSS": "1", "MPYC_MIX32_64BIT": "1"}
     sys.argv = [sys.argv[0], f"-M{many}", f"-I{me}"]
+    logging.disable(logging.INFO)
     from mpyc.asyncoro import MessageExchanger
     from mpyc.runtime import mpc
 

@@ -108,7 +108,7 @@ class Parties:
 
 
 def read_parties(path: str | Path) -> Parties:
-    """The parties that a file states.
+    r"""The parties that a file states.
 
     Args:
         path: A TOML file: `curious`, `certificates` (a folder, from the file on) and a [[party]] each with

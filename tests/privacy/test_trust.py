@@ -204,6 +204,7 @@ def test_no_other_model_is_read(bad: Any, tmp_path: Path) -> None:
         (lambda: Joint(1), "parties must be 2 to"),
         (lambda: Joint(3, 3), "curious must lie in 0..2"),
         (lambda: Joint(3, -1), "curious must lie in"),
+        (lambda: Joint(21, 20), "21 times the variance of a central map; at most 16"),
         (lambda: Joint(3.0), "whole number"),  # type: ignore[arg-type]
         (lambda: Shuffled(1), "batch must be"),
     ],

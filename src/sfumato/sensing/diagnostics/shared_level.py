@@ -13,8 +13,9 @@ from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.recovery.solver.operator_cache import kept
 
-MOST = 0.5
-"""The share of what was read from which on a level is in doubt."""
+MUCH = 1 / 2
+"""The share of what was read from which on a level is in doubt. A third would doubt most answers of the
+array in docs/how-to/building.md, which are right."""
 SURE = 3.0
 """Standard errors above 0: an offset of less is noise."""
 FEWEST = 3
@@ -70,10 +71,11 @@ class SharedLevel:
 def shared_level(
     operator: Operator, readings: FloatArray, *, sigma: float, unit: ReadingUnit = AS_READ
 ) -> SharedLevel | None:
-    """The offset of all readings, where it is most of them and no single source is so even; else None.
+    """The offset of all readings, where it is much of them and no single source is so even; else None.
 
-    The share of y that an offset explains is (sum y)**2 / (m sum y**2), 1 for readings that are all the
-    same. Many sources all over the place are as even, too: nothing in one round tells these apart.
+    The share of y that an offset explains is (sum y)**2 / (m (sum y**2 - m sigma**2)), 1 for readings that
+    are all the same but for noise. Many sources all over the place are as even, too: nothing in one round
+    tells these apart.
 
     Args:
         operator: From sources to these sensors.
@@ -89,8 +91,10 @@ def shared_level(
     offset, error = float(readings.mean()), sigma / math.sqrt(readings.size)
     if offset <= SURE * error:
         return None
-    share = float(evenness(readings[:, np.newaxis])[0])
-    if share < MOST:
+    size, noise = readings.size, sigma**2
+    total = max(float((readings**2).sum()) - size * noise, size * offset**2)
+    share = size * offset**2 / total
+    if share < MUCH:
         return None
     single = kept(operator, "evenness", (), lambda: _single(operator), most=1)
     if share <= single:

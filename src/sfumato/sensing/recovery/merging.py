@@ -273,6 +273,18 @@ def unpromised(
         time=time,
         rounds=read[np.newaxis],
         noises=() if noise is None else (noise,),
+        remarks=_as_the_operator_has_them(site),
+    )
+
+
+def _as_the_operator_has_them(site: Site) -> tuple[str, ...]:
+    """What readings of no release are taken for, where the site's own unit is another."""
+    if site.level is None:
+        return ()
+    unit = f"{float(site.per_source or 1):.3g} {site.unit}"
+    return (
+        f"these readings were not released: they are taken as what is above the level of the site, in units of "
+        f"{unit}, not as sensors show them",
     )
 
 

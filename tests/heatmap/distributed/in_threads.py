@@ -94,8 +94,8 @@ def rows_of(party: int, users: int = 40) -> pa.Table:
 def plan_of(folder: Path, party: int, **changed: Any) -> JointPlan:
     """One party's plan; the ledger is made where it is not there."""
     ledger = folder / f"{NAMES[party]}.ledger"
+    budget, model = PureDP(changed.pop("budget", 1)), Joint(len(NAMES))
     if not ledger.exists():
-        budget, model = PureDP(2), Joint(len(NAMES))
         Ledger.create(ledger, budget, unit="user", source=NAMES[party], model=model)
     asked: dict[str, Any] = {
         "user": "who",

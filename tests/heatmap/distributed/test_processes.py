@@ -91,7 +91,7 @@ def test_what_parties_tell_reaches_all(ends: list[SecureSums]) -> None:
 
 @pytest.mark.reference
 def test_parties_in_processes_release_one_map(ends: list[SecureSums], folder: Path) -> None:
-    made = at_once(lambda me: plan_of(folder, me).run(sums=nullcontext(ends[me])))
+    made = at_once(lambda me: plan_of(folder, me, budget=3).run(sums=nullcontext(ends[me])))
     assert counts_of(made[0]) == counts_of(made[1]) == counts_of(made[2])
     assert charged(folder) == [1, 1, 1]
     assert len({one.session for one in made}) == 1
@@ -110,7 +110,7 @@ def test_a_killed_process_stops_the_others(ends: list[SecureSums], folder: Path)
             os.kill(child.pid, signal.SIGKILL)
             child.wait()
         try:
-            plan_of(folder, me).run(sums=nullcontext(ends[me]))
+            plan_of(folder, me, budget=3).run(sums=nullcontext(ends[me]))
         except SessionStopped as problem:
             return str(problem)
         return "went on"
@@ -225,4 +225,4 @@ def test_a_party_that_leaves_says_because_of_whom(last: int | None, blamed: int)
 def test_mpyc_is_an_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingPackage, match=r"pip install 'sfumato\[joint\]'"):
-        plan_of(folder, 0).run()
+        plan_of(folder, 0, budget=3).run()

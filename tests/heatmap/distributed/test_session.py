@@ -20,7 +20,7 @@ from tests.heatmap.distributed.in_threads import (
     run_all,
 )
 
-from sfumato.errors import InvalidParameter, LedgerMismatch, SessionStopped
+from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, SessionStopped
 from sfumato.heatmap import PyramidMethod, ZoomMethod
 from sfumato.heatmap.distributed import (
     check_joint,
@@ -164,14 +164,15 @@ def test_a_session_that_stopped_goes_on_and_costs_nothing(
             assert (before == after).all(), "a round was drawn again"
     assert not list(folder.glob("*.joint"))
     assert check_joint([folder / f"{name}.ledger" for name in NAMES]).same
-    # What was finished does not go on: the next one is another release.
-    assert plan_of(folder, 0).result.resumes == ""
+    # What was finished does not go on: the next one is another release, which nobody can pay for.
+    with pytest.raises(BudgetExceeded, match="0 left"):
+        plan_of(folder, 0)
 
 
 @pytest.fixture
 def stopped(folder: Path) -> Path:
     """A session that stopped in its third round."""
-    run_all(plans(folder), Together(lambda *at: at == (1, "sum", 3)))
+    run_all(plans(folder, budget=2), Together(lambda *at: at == (1, "sum", 3)))
     return folder
 
 

@@ -25,6 +25,7 @@ from sfumato.heatmap.pipeline.options import HeatmapOptions, is_private
 from sfumato.heatmap.pipeline.outputs import Watch
 from sfumato.heatmap.pipeline.release import plan_release
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
+from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.privacy import UNITS, Joint, Ledger
 from sfumato.privacy.accounting import Number, model_name
 from sfumato.privacy.noise import PolyaLaw, wrap_chance
@@ -186,6 +187,10 @@ def plan_joint(
     inner = as_method(method)
     if own.helper:
         columns, options = None, _without_rows(options)
+
+    def unfinished(asked: HeatmapRequest) -> str:
+        return "" if anew else _unfinished(budget, joint_request(asked, inner, group, budget))
+
     planned = plan_release(
         _nobody() if own.helper else source,
         columns,
@@ -197,11 +202,11 @@ def plan_joint(
         outputs=outputs,
         title=title,
         note=note,
+        paid_for=lambda asked: bool(unfinished(asked)),
         **options,
     )
     request = joint_request(planned.asked, inner, group, budget)
     chance = _chance(planned, group.trust)
-    unfinished = "" if anew else _unfinished(budget, request)
     result = PlannedJoint(
         planned.result,
         request.digest,
@@ -210,7 +215,7 @@ def plan_joint(
         group.trust,
         chance,
         request.told,
-        unfinished,
+        unfinished(planned.asked),
     )
     return JointPlan(planned, group, number, request, result, anew)
 

@@ -5,7 +5,7 @@ Every face of heatmaps (command, notebook, page) calls these functions and nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -170,6 +170,7 @@ def plan_release(
     note: str = "",
     once: str = "",
     public: bool = False,
+    paid_for: Callable[[HeatmapRequest], bool] | None = None,
     **options: Unpack[HeatmapOptions],
 ) -> ReleasePlan:
     """Check and price a release without reading a row: everything of `release_heatmap` but the data.
@@ -188,6 +189,8 @@ def plan_release(
         note: A line for the ledger.
         once: A key under which this request is released once.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
+        paid_for: Says of what is asked whether an earlier attempt has paid for it, so that it costs
+            nothing now; whoever carries the plan out finds that attempt.
         **options: As for `release_heatmap`.
 
     Returns:
@@ -270,6 +273,8 @@ def plan_release(
     paid = priced(asked.method, asked.epsilon, bound, where)
     prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
     costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
+    if paid_for is not None and paid_for(asked):
+        costs = []
     table = table_identity(source, rows.columns, connection=rows.connection)
     try:
         check_affordable(

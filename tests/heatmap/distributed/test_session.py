@@ -131,16 +131,15 @@ def test_a_party_that_cannot_read_its_rows_charges_nobody(folder: Path) -> None:
 @pytest.mark.fault
 @pytest.mark.parametrize(
     ("what", "call", "rounds"),
-    [("tell", 3, 0), ("sum", 1, 0), ("sum", 3, 2), ("tell", 4, None)],
+    [("tell", 3, 0), ("sum", 1, 0), ("sum", 3, 2)],
     ids=[
         "charged, before any round",
         "in the first round",
         "in the third round",
-        "when all was opened",
     ],
 )
 def test_a_session_that_stopped_goes_on_and_costs_nothing(
-    folder: Path, what: str, call: int, rounds: int | None
+    folder: Path, what: str, call: int, rounds: int
 ) -> None:
     """Rounds that were opened are opened again, number for number: nobody sees a second draw."""
     first = Together(lambda me, doing, at: (me, doing, at) == (1, what, call))
@@ -151,7 +150,7 @@ def test_a_session_that_stopped_goes_on_and_costs_nothing(
         assert f"{name}.ledger, epsilon 1, was charged" in one
         assert one.endswith(": run the same command again at all parties, which costs nothing more")
     assert charged(folder) == [1, 1, 1]
-    assert rounds is None or len(first.opened) == rounds
+    assert len(first.opened) == rounds
     asked = plans(folder)
     assert "would go on, at no cost" in joint_text(asked[0].result)
     again = Together()
@@ -159,14 +158,42 @@ def test_a_session_that_stopped_goes_on_and_costs_nothing(
     assert counts_of(made[0]) == counts_of(made[1]) == counts_of(made[2])
     assert all(one.resumed for one in made)
     assert charged(folder) == [1, 1, 1]
-    if rounds is not None:
-        for before, after in zip(first.opened, again.opened, strict=False):
-            assert (before == after).all(), "a round was drawn again"
+    for before, after in zip(first.opened, again.opened, strict=False):
+        assert (before == after).all(), "a round was drawn again"
     assert not list(folder.glob("*.joint"))
     assert check_joint([folder / f"{name}.ledger" for name in NAMES]).same
     # What was finished does not go on: the next one is another release, which nobody can pay for.
     with pytest.raises(BudgetExceeded, match="0 left"):
         plan_of(folder, 0)
+
+
+@pytest.mark.fault
+@pytest.mark.filterwarnings("ignore:uri stopped, and may lack the map")
+def test_who_has_kept_all_that_was_opened_has_the_map(folder: Path) -> None:
+    """One party dies when all was opened: the others have the map, and help it to its own, for nothing."""
+    made: list[Any] = run_all(plans(folder), Together(lambda *at: at == (1, "tell", 4)))
+    assert str(made[1]) == "the machine is gone"
+    assert counts_of(made[0]) == counts_of(made[2])
+    assert len(list(folder.glob("*.joint/*"))) == 3, (
+        "receipts are gone though a party may need them"
+    )
+    again: list[Any] = run_all(plans(folder), Together())
+    assert counts_of(again[1]) == counts_of(made[0])
+    assert charged(folder) == [1, 1, 1]
+    assert not list(folder.glob("*.joint"))
+
+
+@pytest.mark.fault
+@pytest.mark.filterwarnings("ignore:.*and may lack the map")
+def test_who_has_kept_all_that_was_opened_finishes_alone(folder: Path) -> None:
+    run_all(plans(folder), Together(lambda *at: at == (1, "tell", 4)))
+    nobody = Together()
+    nobody.who = "vaud"
+    nobody.barrier.abort()
+    found = plan_of(folder, 1).run(sums=nobody.end(1))
+    assert found.resumed
+    assert found.map.tiles.total > 0
+    assert charged(folder) == [1, 1, 1]
 
 
 @pytest.fixture
@@ -196,6 +223,9 @@ def test_a_new_session_is_charged_again_and_at_all_parties(stopped: Path) -> Non
     assert counts_of(made[0]) == counts_of(made[2])
     assert not made[0].resumed
     assert charged(stopped) == [2, 2, 2]
+    # What was given up does not come back.
+    with pytest.raises(BudgetExceeded, match="0 left"):
+        plan_of(stopped, 0)
 
 
 @pytest.mark.fault

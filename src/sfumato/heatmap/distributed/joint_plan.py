@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from sfumato.errors import LedgerMismatch, SfumatoError
+from sfumato.errors import LedgerMismatch, SessionStopped, SfumatoError
 from sfumato.heatmap.distributed.parties import Parties
 from sfumato.heatmap.distributed.receipts import Receipts
 from sfumato.heatmap.distributed.request import PROTOCOL, JointRequest
@@ -30,14 +30,18 @@ from sfumato.heatmap.distributed.session import (
 )
 from sfumato.heatmap.pipeline.charging import maps_of_receipt
 from sfumato.heatmap.pipeline.options import open_rows
-from sfumato.heatmap.pipeline.outputs import Watch, sharpened_maps, write_maps
+from sfumato.heatmap.pipeline.outputs import Watch, sharpened_maps, tell_of_trouble, write_maps
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
 from sfumato.heatmap.results import ReleaseResult
-from sfumato.privacy import Guarded, PureDP
+from sfumato.privacy import Guarded, PureDP, Release
 from sfumato.privacy.runs import Request, Run
 from sfumato.records import CellSums, check_source, sum_cells
 
 AGAIN = "run the same command again at all parties, which costs nothing more"
+LATER = (
+    "and may lack the map; this party has all that was opened, and keeps its receipts: the same command at all "
+    "parties goes on"
+)
 
 
 class Connected(PartySums, Protocol):
@@ -63,6 +67,7 @@ class JointPlan:
     request: JointRequest
     result: PlannedJoint
     anew: bool = False
+    given_up: str = ""
 
     def run(
         self,
@@ -97,12 +102,26 @@ class JointPlan:
         if not own.helper:
             check_source(asked.rows.source, connection=asked.rows.connection)
         say(f"{own.name}, party {self.me + 1} of {len(names)}: request {self.request.digest[:16]}")
+        try:
+            return self._together(sums, say, warn)
+        except SessionStopped as problem:
+            found = self._alone(problem, say, warn)
+            if found is None:
+                raise
+            return found
+
+    def _together(
+        self, sums: AbstractContextManager[Connected], say: Watch, warn: Watch | None
+    ) -> JointResult:
+        names = self.parties.names
         with _nothing_charged(), sums as connected:
             agreed = agree(
                 connected, self.request, self.result.resumes, names=names, anew=self.anew
             )
             resumed = ", which was begun before, goes on" if agreed.resumed else ""
             say(f"all parties ask for the same; session {agreed.session}{resumed}")
+            if self.given_up:
+                Receipts(self.planned.ledger.path, self.given_up).abandon()
             session = JointSession(
                 connected,
                 self.parties.trust,
@@ -120,11 +139,7 @@ class JointPlan:
         say: Watch,
         warn: Watch | None,
     ) -> JointResult:
-        plan, ledger, price = self.planned, self.planned.ledger, self.planned.price
-        told = plan.asked.request
-        asked = {**told.asked, **self._asked(agreed.session)}
-        key = f"{PROTOCOL} {agreed.session}"
-        run = Run(Request(PROTOCOL, "joint", asked, told.delivery, finish=AGAIN), once=key)
+        ledger, run = self.planned.ledger, self._run(agreed.session)
         with run.on(ledger):
             kept, opens = run.drawn(ledger), True
             if agreed.resumed:
@@ -134,30 +149,71 @@ class JointPlan:
             session.meet(READY, "has counted its rows")
             if kept and opens:
                 session.replay()
-            receipt, _ = run.release(
-                ledger,
-                price.mechanism,
-                partial(_ready, guarded),
-                noise=session,
-                pay=price.loss if isinstance(price.loss, PureDP) else None,
-                note=plan.asked.note,
-                team=plan.asked.team,
-                other_table=plan.asked.other_table,
-            )
+            receipt = self._paid(run, guarded, session)
             say("waiting until all parties have kept what was opened")
-            session.finish()
-            maps = maps_of_receipt(
-                receipt,
-                plan.asked.area,
-                method=plan.asked.method,
-                price=price,
-                groups=("",),
-                columns=plan.asked.rows.columns,
-                title=plan.asked.title or self.parties.title,
-            )
-            maps = sharpened_maps(maps, plan.prior, warn=warn)
-            written = write_maps(maps, plan.outputs, watch=say)
-            run.delivered()
+            try:
+                session.finish()
+            except SessionStopped as problem:
+                tell_of_trouble(warn, f"{problem}, {LATER}")
+            return self._delivered(run, receipt, session, connected.traffic, agreed, say, warn)
+
+    def _alone(self, problem: SessionStopped, say: Watch, warn: Watch | None) -> JointResult | None:
+        """What this party makes of counts that it has kept, though the others do not answer; else None."""
+        session = self.result.resumes
+        run = self._run(session)
+        if not session or not run.drawn(self.planned.ledger):
+            return None
+        said = str(problem).partition("; ")[0]
+        with run.on(self.planned.ledger):
+            receipt = self._paid(run, None, None)
+            tell_of_trouble(warn, f"{said}, {LATER}")
+            none, agreed = Traffic(), Agreed(session, resumed=True)
+            return self._delivered(run, receipt, None, none, agreed, say, warn)
+
+    def _run(self, session: str) -> Run:
+        told = self.planned.asked.request
+        asked = {**told.asked, **self._asked(session)}
+        request = Request(PROTOCOL, "joint", asked, told.delivery, finish=AGAIN)
+        return Run(request, once=f"{PROTOCOL} {session}")
+
+    def _paid(
+        self, run: Run, guarded: Guarded[CellSums] | None, session: JointSession | None
+    ) -> Release[Any]:
+        plan, price = self.planned, self.planned.price
+        return run.release(
+            plan.ledger,
+            price.mechanism,
+            partial(_ready, guarded),
+            noise=session,
+            pay=price.loss if isinstance(price.loss, PureDP) else None,
+            note=plan.asked.note,
+            team=plan.asked.team,
+            other_table=plan.asked.other_table,
+        )[0]
+
+    def _delivered(
+        self,
+        run: Run,
+        receipt: Release[Any],
+        session: JointSession | None,
+        traffic: Traffic,
+        agreed: Agreed,
+        say: Watch,
+        warn: Watch | None,
+    ) -> JointResult:
+        plan, ledger = self.planned, self.planned.ledger
+        maps = maps_of_receipt(
+            receipt,
+            plan.asked.area,
+            method=plan.asked.method,
+            price=plan.price,
+            groups=("",),
+            columns=plan.asked.rows.columns,
+            title=plan.asked.title or self.parties.title,
+        )
+        maps = sharpened_maps(maps, plan.prior, warn=warn)
+        written = write_maps(maps, plan.outputs, watch=say)
+        run.delivered()
         first = maps[0]
         released = ReleaseResult(
             first.statement,
@@ -178,9 +234,9 @@ class JointPlan:
             agreed.session,
             self.result.me,
             self.parties.names,
-            session.rounds,
-            session.counts,
-            connected.traffic,
+            0 if session is None else session.rounds,
+            0 if session is None else session.counts,
+            traffic,
             self.result.wrap_chance,
             agreed.resumed,
         )

@@ -24,6 +24,7 @@ from sfumato.errors import InvalidInput, SessionStopped
 from sfumato.files import sync_folder
 
 HASH = 32
+ABANDONED = "abandoned"
 
 
 class Receipts:
@@ -80,6 +81,17 @@ class Receipts:
         if self.folder.parent.is_dir() and not any(self.folder.parent.iterdir()):
             self.folder.parent.rmdir()
 
+    def abandon(self) -> None:
+        """Mark a session that was charged and is not gone on with: another one was begun."""
+        self.remove()
+        self.folder.mkdir(mode=0o700, parents=True)
+        (self.folder / ABANDONED).touch(mode=0o600)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether another session was begun in its place."""
+        return (self.folder / ABANDONED).exists()
+
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:04d}.round"
 
@@ -96,6 +108,13 @@ class Receipts:
         if len(body) < HASH or hashlib.sha256(body).digest() != data[:HASH]:
             return None
         return body[:HASH], np.frombuffer(body[HASH:], dtype=np.int64)
+
+
+def sessions_beside(ledger: Path) -> list[str]:
+    """The sessions of which a ledger has receipts."""
+    real = ledger.resolve()
+    found = real.with_name(f"{real.name}.joint").glob("*")
+    return [one.name for one in sorted(found, key=lambda one: one.stat().st_mtime)]
 
 
 def round_hash(scales: Sequence[Fraction], which: IntArray) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from sfumato.errors import InvalidParameter, LedgerMismatch
 from sfumato.heatmap.distributed.joint_plan import JointPlan
 from sfumato.heatmap.distributed.parties import Parties, read_parties
+from sfumato.heatmap.distributed.receipts import Receipts, sessions_beside
 from sfumato.heatmap.distributed.request import PROTOCOL, JointRequest, joint_request
 from sfumato.heatmap.distributed.results import JointResult, PlannedJoint
 from sfumato.heatmap.distributed.secure_sum import (
@@ -217,17 +218,25 @@ def plan_joint(
         request.told,
         unfinished(planned.asked),
     )
-    return JointPlan(planned, group, number, request, result, anew)
+    given_up = _unfinished(budget, request) if anew else ""
+    return JointPlan(planned, group, number, request, result, anew, given_up)
 
 
 def _unfinished(ledger: Ledger, request: JointRequest) -> str:
-    """The last session of the same request that this ledger has paid for and not delivered, or ""."""
+    """The last session of the same request that this ledger has paid for and that is not over, or "".
+
+    One is over when it was delivered here and all parties have what was opened, or when another was
+    begun in its place.
+    """
     found = [
         str(run.asked["session"])
         for run in kept_runs([ledger])
         if run.kind == PROTOCOL and run.asked.get("digest") == request.digest
     ]
-    return found[-1] if found else ""
+    beside = sessions_beside(ledger.path)
+    found += [one for one in beside if one.startswith(request.digest[:16]) and one not in found]
+    going = [one for one in found if not Receipts(ledger.path, one).abandoned]
+    return going[-1] if going else ""
 
 
 def _chance(planned: ReleasePlan, trust: Joint) -> float:

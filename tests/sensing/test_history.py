@@ -235,7 +235,7 @@ def test_states_of_short_types_are_refused_like_readings(kind: str, library: str
 
 def test_pairs_are_a_history_like_any_table() -> None:
     """Times of their rows are times of changes: none of them is released."""
-    begun = [("2026-11-16T09:00:00Z", {name: 1.0 for name in NAMES})]
+    begun = [("2026-11-16T09:00:00Z", dict.fromkeys(NAMES, 1.0))]
     changed = [
         ("2026-11-16T09:03:12Z", {"1": 2.0}),
         ("2026-11-16T09:07:44Z", {"2": 3.0, "0": None}),
@@ -277,9 +277,9 @@ def test_what_is_said_of_times_is_refused_for_readings_without_any(
 ) -> None:
     ledger = open_ledger(HALL, "hall.ledger", ZCDP(9)).ledger
     read = dict.fromkeys(NAMES, 1.0)
-    for given in (read, [("", read)]):
+    for readings in (read, [("", read)]):
         with pytest.raises((InvalidInput, InvalidParameter), match=why):
-            release_readings(given, HALL, ledger=ledger, loss=ZCDP(1), **more)
+            release_readings(readings, HALL, ledger=ledger, loss=ZCDP(1), **more)
     assert not ledger.statement().entries
 
 

@@ -27,7 +27,7 @@ from sfumato.sensing.recovery.merging import (
 )
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
-from sfumato.sensing.results.verdict import UNLIKELY, Verdict, verdict_of_track
+from sfumato.sensing.results.verdict import UNLIKELY, Verdict, verdict_of_track, verdicts_of_rounds
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 from sfumato.sensing.tracking.rounds import Track, track
 
@@ -119,7 +119,7 @@ def track_sources(
         scene = scene.without(new)
     faulty = tuple(replace(one, unit=ground.reading_unit) for one in faulty)
     times = [one.time for one in scene.rounds]
-    verdict, verdicts = verdict_of_track(
+    verdict = verdict_of_track(
         fits,
         times=times,
         count=count,
@@ -128,6 +128,7 @@ def track_sources(
         mixed=found.mixed,
         fewer=found.fewer,
     )
+    verdicts = verdicts_of_rounds(fits, count=count, whole=verdict)
     if leave_out_faulty:
         remarks += [f"{one.message} and was left out" for one in faulty]
     gone = len(rounds) - len(scene.rounds)

@@ -137,8 +137,8 @@ def verdict_of_track(
     looked_at: int,
     mixed: bool,
     fewer: float | None,
-) -> tuple[Verdict, tuple[Verdict, ...]]:
-    """The verdict on a whole track, and that on each round.
+) -> Verdict:
+    """The verdict on a whole track.
 
     Chances of single rounds are taken times the number of rounds, so that the whole is told not to
     be relied on, where all is well, no more often than a recovery is.
@@ -153,22 +153,8 @@ def verdict_of_track(
         fewer: How many times likelier the readings are with one source fewer.
 
     Returns:
-        The verdict on the whole, and one for each round.
+        The verdict on the whole; `verdicts_of_rounds` has those on each round.
     """
-    whole = _verdict_of_rounds(fits, times, count, suspects, looked_at, mixed=mixed, fewer=fewer)
-    return whole, tuple(_verdict_of_round(one, len(fits), count, whole) for one in fits)
-
-
-def _verdict_of_rounds(
-    fits: Sequence[RoundFit],
-    times: Sequence[str],
-    count: int,
-    suspects: Sequence[FaultySensor],
-    looked_at: int,
-    *,
-    mixed: bool,
-    fewer: float | None,
-) -> Verdict:
     from scipy.special import chdtrc
 
     told = [
@@ -211,6 +197,13 @@ def _verdict_of_rounds(
         "rely",
         f"{_explain(count, well=True)} the readings of every round, nothing speaks against the track",
     )
+
+
+def verdicts_of_rounds(
+    fits: Sequence[RoundFit], *, count: int, whole: Verdict
+) -> tuple[Verdict, ...]:
+    """The verdict on each round of a track that follows so many sources, given that on the whole."""
+    return tuple(_verdict_of_round(one, len(fits), count, whole) for one in fits)
 
 
 def _verdict_of_round(fit: RoundFit, rounds: int, count: int, whole: Verdict) -> Verdict:

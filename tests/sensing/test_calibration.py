@@ -198,9 +198,9 @@ def test_a_sensor_that_does_not_read_the_volunteer_is_named_and_nothing_written(
 ) -> None:
     """Stuck at any number, with noise or without; all others fit."""
     values, sensors, places, masses = scene(rng, 20, 0.05)
-    assert fit_calibration(values, sensors, places, masses, PLACES).deaf == ()
+    assert fit_calibration(values, sensors, places, masses, PLACES).unresponsive == ()
     stuck = np.where(sensors == 4, reads + 0.05 * rng.normal(size=values.size), values)
-    assert fit_calibration(stuck, sensors, places, masses, PLACES).deaf == (4,)
+    assert fit_calibration(stuck, sensors, places, masses, PLACES).unresponsive == (4,)
     rows = [
         ("abcdef"[sensor], reads if sensor == 4 else value, *("" if np.isnan(x) else x for x in at))
         for value, sensor, at in zip(
@@ -220,13 +220,46 @@ def test_a_sensor_that_never_changes_in_an_empty_room_is_named(rng: np.random.Ge
     rows = [(n, name, 20 + noise[n, i]) for n in range(12) for i, name in enumerate("abcdef")]
     write_table("empty.csv", ["time", "sensor", "value"], rows)
     made = calibrate_site(floor(), "empty.csv", public=True)
-    assert made.frozen == ("c",)
+    assert made.stuck == ("c",)
     assert calibration_lines(made)[-1].startswith("LOOK AT sensor 'c': its readings are one and")
     assert CalibrationResult.from_json(json.loads(json.dumps(made.to_json()))) == made
+    for row in range(12):
+        rows[6 * row + 4] = (row, "e", 20.5)
+    write_table("two.csv", ["time", "sensor", "value"], rows)
+    two = calibration_lines(calibrate_site(floor(), "two.csv", public=True))[-1]
+    assert two.startswith(
+        "LOOK AT sensors 'c' and 'e': readings of each are one and the same number"
+    )
+    assert "they look stuck, and what they read where nobody is would be wrong" in two
     # Where all sensors read in steps that their noise seldom leaves, that says nothing.
     coarse = [(n, name, 20 + (n == i)) for n in range(4) for i, name in enumerate("abcdef")]
     write_table("coarse.csv", ["time", "sensor", "value"], coarse)
-    assert calibrate_site(floor(), "coarse.csv", public=True).frozen == ()
+    assert calibrate_site(floor(), "coarse.csv", public=True).stuck == ()
+
+
+@pytest.mark.unit
+def test_a_stuck_sensor_does_not_move_with_the_weather(rng: np.random.Generator) -> None:
+    """Less a running baseline it would: what it read is looked at."""
+    outside = np.round(10 + 3 * np.sin(np.arange(12)), 1)
+    noise = np.round(0.3 * rng.normal(size=(12, 6)), 1)
+    rows: list[tuple[Any, ...]] = []
+    for n, out in enumerate(outside.tolist()):
+        rows.append((n, "out", out))
+        for i, name in enumerate("abcdef"):
+            rows.append((n, name, 20.0 if name == "c" else 10 + out + noise[n, i]))
+    write_table("empty.csv", ["time", "sensor", "value"], rows)
+    assert calibrate_site(floor(baseline="out"), "empty.csv", public=True).stuck == ("c",)
+
+
+@pytest.mark.unit
+def test_a_sensor_far_from_the_volunteer_is_not_stuck(rng: np.random.Generator) -> None:
+    """Its steps are coarser than its noise: so would others read one number, if nobody stood there."""
+    values, sensors, places, masses = scene(rng, 20, 0.01)
+    near = sensors != 0
+    masses = np.where(near, masses, 0.0)
+    coarse = np.where(near, np.round(values, 1), 20.0)
+    fit = fit_calibration(coarse, sensors, places, masses, PLACES)
+    assert fit.unresponsive == fit.stuck == ()
 
 
 @pytest.mark.unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from sfumato.sensing import describe_site, heat_line, open_ledger
 from sfumato.sensing import history as module
 from sfumato.sensing.history import held_states, public_rounds
 from sfumato.sensing.pipeline import Windows, payer, release_readings, resume_readings
-from sfumato.sensing.reading_tables import read_snapshots, snapshots_of
+from sfumato.sensing.reading_tables import read_snapshots, snapshots_of, snapshots_of_pairs
 from sfumato.sensing.release.exact import named_numbers
 from sfumato.sensing.table_form import Columns, TableForm
 
@@ -240,6 +241,74 @@ def test_states_of_short_types_are_refused_like_readings(kind: str, library: str
     else:
         with pytest.raises((InvalidInput, InvalidParameter), match="type"):
             read()
+
+
+def test_pairs_are_a_history_like_any_table() -> None:
+    """Times of their rows are times of changes: none of them is released."""
+    begun = [("2026-11-16T09:00:00Z", dict.fromkeys(NAMES, 1.0))]
+    changed = [
+        ("2026-11-16T09:03:12Z", {"1": 2.0}),
+        ("2026-11-16T09:07:44Z", {"2": 3.0, "0": None}),
+    ]
+    pairs: Any = [*begun, *changed]
+    ledger = open_ledger(HALL, "hall.ledger", ZCDP(9)).ledger
+    asked: dict[str, Any] = {"ledger": ledger, "loss": ZCDP(1), "history": True}
+    said = {"round_time": "5m", "since": FORM.since, "until": FORM.until}
+    for left_out in said:
+        with pytest.raises(InvalidParameter, match="its times would tell when; say `round_time`"):
+            release_readings(pairs, HALL, **asked, **{**said, left_out: ""}, some=True)
+    with pytest.raises(InvalidInput, match="row 2 of the readings is of no sensor"):
+        release_readings([*begun, ("2026-11-16T09:03Z", {"x": 1.0})], HALL, **asked, **said)
+    assert not ledger.statement().entries
+    made = release_readings(pairs, HALL, **asked, **said)
+    assert [one.time for one in made.readings.snapshots] == [
+        f"2026-11-16T09:{minute:02}Z" for minute in (0, 5, 10)
+    ]
+    assert all(one.names == NAMES for one in made.readings.snapshots)
+    told = replace(FORM, history=True)
+    assert [at for _, at in snapshots_of_pairs(pairs, HALL, form=told)] == [
+        dict.fromkeys(NAMES, 1.0), {**dict.fromkeys(NAMES, 1.0), "1": 2.0},
+        {"0": 1.0, "1": 2.0, "2": 3.0, "3": 1.0},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"since": "2026-11-16"}, "`since` and `until` are of windows, or of a history"),
+        ({"until": "2026-11-16"}, "`since` and `until` are of windows, or of a history"),
+        ({"round_time": "5m"}, "with `round_time` every time is written like"),
+        ({"round_time": "5m", "history": True, "since": FORM.since, "until": FORM.until},
+         "with `round_time` every time is written like"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_times_is_refused_for_readings_without_any(
+    more: dict[str, Any], why: str
+) -> None:
+    ledger = open_ledger(HALL, "hall.ledger", ZCDP(9)).ledger
+    read = dict.fromkeys(NAMES, 1.0)
+    for readings in (read, [("", read)]):
+        with pytest.raises((InvalidInput, InvalidParameter), match=why):
+            release_readings(readings, HALL, ledger=ledger, loss=ZCDP(1), **more)
+    assert not ledger.statement().entries
+
+
+def test_what_is_said_beside_windows_is_theirs_unless_they_say_it() -> None:
+    """And then of the history: as it was said, the rounds of both are those before 09:15."""
+    Path("ha.csv").write_text(HEAD + BEGUN)
+    Path("r.csv").write_text("time,0,1,2,3\n2026-11-16T09:05Z,1,1,1,1\n")
+    asked: dict[str, Any] = {"share": 9, "round_time": "5m"}
+    beside = {"since": FORM.since, "until": FORM.until}
+    made = release_readings("ha.csv", HALL, windows=Windows("a", ZCDP(2), "10m"), **asked, **beside)
+    assert len(made.readings.snapshots) == 3
+    release_readings("r.csv", HALL, windows=Windows("b", ZCDP(2), "10m"), **asked, **beside)
+    with pytest.raises(InvalidInput, match="a reading lies before"):
+        release_readings(
+            "r.csv", HALL, windows=Windows("c", ZCDP(2), "10m"), **asked, since="2026-11-16T09:10Z"
+        )
+    windows = Windows("d", ZCDP(2), "10m", FORM.since, FORM.until)
+    made = release_readings("ha.csv", HALL, windows=windows, **asked, until="2026-11-16T09:10Z")
+    assert len(made.readings.snapshots) == 2
 
 
 def test_windows_say_when_a_history_begins_and_a_request_keeps_it() -> None:

@@ -224,6 +224,14 @@ def test_clocks_that_differ_by_seconds_do_not_spend_the_budget() -> None:
     ]
     assert all(one.names == NAMES for one in made.readings.snapshots)
     assert len(ledger.statement().entries) == 6
+    # Pairs of a time and values are put together alike: what is advised is done.
+    pairs = read_snapshots("r.csv", HALL)
+    with pytest.raises(InvalidInput, match="`round_time` 30s makes 6 rounds of them"):
+        release_readings(pairs, HALL, ledger=ledger, loss=ZCDP(1))
+    alike = release_readings(pairs, HALL, ledger=ledger, loss=ZCDP(1), round_time="30s")
+    assert [one.time for one in alike.readings.snapshots] == [
+        one.time for one in made.readings.snapshots
+    ]
     # Who means it says so.
     again = release_readings("r.csv", HALL, ledger=ledger, loss=ZCDP(1), some=True, round_time="0")
     assert len(again.readings.snapshots) == 24
@@ -238,17 +246,17 @@ def test_a_device_that_reads_alone_is_no_wrong_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("apart", "jitter", "rounds", "told"),
+    ("apart", "jitter", "rounds", "told", "in_minutes"),
     [
-        (60, 1.7, 6, ("30s", 6)),
-        (60, 14.0, 40, ("1m", 41)),  # the last is of the next minute
-        (60, 10.1, 6, ("1m", 7)),  # of 7 rounds the first and the last have gaps
-        (300, 40.0, 12, ("5m", 12)),
-        (5, 1.0, 30, ("10s", 16)),
+        (60, 1.7, 6, ("30s", 6), "30s"),
+        (60, 14.0, 40, ("1m", 41), "1m"),  # the last is of the next minute
+        (60, 10.1, 6, ("1m", 7), "1m"),  # of 7 rounds the first and the last have gaps
+        (300, 40.0, 12, ("5m", 12), None),  # no rounds within a minute have half of them
+        (5, 1.0, 30, ("10s", 16), "10s"),
     ],
 )
 def test_the_finest_rounds_that_are_nearly_full_are_advised(
-    apart: int, jitter: float, rounds: int, told: tuple[str, int]
+    apart: int, jitter: float, rounds: int, told: tuple[str, int], in_minutes: str | None
 ) -> None:
     """Coarser ones are as full, of several readings of a sensor of which one is kept."""
     read = [
@@ -261,7 +269,7 @@ def test_the_finest_rounds_that_are_nearly_full_are_advised(
     assert (odd.step, odd.rounds) == told
     # Windows are some whole rounds long: no advice that is refused next.
     odd = scattered(read, NAMES, window=timedelta(minutes=1))
-    assert odd is None or odd.step in ("1s", "10s", "30s", "1m")
+    assert (None if odd is None else odd.step) == in_minutes
 
 
 def test_the_reading_nearest_to_a_round_is_its_reading() -> None:

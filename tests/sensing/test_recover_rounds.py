@@ -20,8 +20,8 @@ from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.privacy import MovedMass
 from sfumato.sensing import heat_line, heat_plane, recover_rounds, recover_sources
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.model.site import Site, part_of_site
+from sfumato.sensing.model.operators import protocol
+from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline import recover_rounds as pipeline_name
 from sfumato.sensing.pipeline.recover import recovered
 from sfumato.sensing.planning import synthetic_site
@@ -181,24 +181,28 @@ def test_one_round_that_fails_is_said_and_others_are_there(
     assert draw_rounds(found).startswith(b"<!doctype html>")
 
 
+def watched_parts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The sensors of every operator to some of them, as they are made."""
+    made, whole = list[Any](), protocol.part_of
+
+    def watched(operator: protocol.Operator, rows: Any) -> protocol.Operator:
+        made.append(rows)
+        return whole(operator, rows)
+
+    monkeypatch.setattr(protocol, "part_of", watched)
+    return made
+
+
 @pytest.mark.unit
 def test_what_depends_on_the_site_is_made_once(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One operator for all rounds that read the same sensors: its caches serve all of them."""
-    from sfumato.sensing.pipeline import recover_each as module
-
-    made: list[tuple[str, ...]] = []
-
-    def watched(site: Site, names: tuple[str, ...]) -> Operator:
-        made.append(names)
-        return part_of_site(site, names)
-
-    monkeypatch.setattr(module, "part_of_site", watched)
+    made = watched_parts(monkeypatch)
     gaps: list[tuple[int, ...]] = [(), (2,), (), (2,), (0, 2)]
     table = rounds_of(HALL, [(str(n), seen(5, rng), gap) for n, gap in enumerate(gaps)])
     found = recover_rounds(table, site=HALL, noise=NOISE, estimator="least")
-    assert [len(names) for names in made] == [6, 5, 4]
+    assert [len(rows) for rows in made] == [6, 5, 4]
     operators = [one.recovery.certificate.operator for one in found.rounds if one.recovery]
     assert operators[1] is operators[3]
     assert operators[0] is operators[2] is LINE
@@ -295,14 +299,8 @@ def test_operators_of_few_sets_of_sensors_are_kept(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rounds with the same sensors share an operator; of many sets the last few are kept."""
-    made: list[tuple[str, ...]] = []
-
-    def part(site: Site, names: tuple[str, ...]) -> Operator:
-        made.append(names)
-        return part_of_site(site, names)
-
-    monkeypatch.setattr("sfumato.sensing.pipeline.recover_each.part_of_site", part)
-    monkeypatch.setattr("sfumato.sensing.pipeline.recover_each.KEPT_PARTS", 2)
+    made = watched_parts(monkeypatch)
+    monkeypatch.setattr(protocol, "KEPT_PARTS", 2)
     gaps: list[tuple[int, ...]] = [(0,), (1,), (0,), (2,), (0,)]
     table = rounds_of(HALL, [(str(n), seen(5, rng), gone) for n, gone in enumerate(gaps)])
     recover_rounds(table, site=HALL, noise=NOISE, estimator="least")

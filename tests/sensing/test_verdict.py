@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,17 +14,20 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sfumato import sensing
 from sfumato.cli.endings import UNRELIABLE
 from sfumato.cli.main import app
 from sfumato.figures.recovery import plane as plane_picture
 from sfumato.privacy import MovedMass
 from sfumato.sensing import heat_line, heat_plane
+from sfumato.sensing.diagnostics.shared_level import SharedLevel
 from sfumato.sensing.model.operators.places import even_places
 from sfumato.sensing.pipeline import recover_sources
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.recovery.ceiling import Ceiling, ceiling_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.render import draw_recovery, recovery_text
+from sfumato.sensing.render.words import PLAIN, without_parameters
 from sfumato.sensing.results import RecoveryResult, Verdict
 from sfumato.sensing.results.diagnostics import MisfitReport, RecoveryDiagnostics
 from sfumato.sensing.results.verdict import verdict_of
@@ -124,6 +129,34 @@ def test_an_answer_that_explains_nothing_is_not_called_noise() -> None:
     assert verdict_of("infeasible", None, RecoveryDiagnostics()).kind == "misfit"
     assert verdict_of("zero", None, told).message.startswith("nothing can be told")
     assert verdict_of("optimal", found.answer, told).kind == "rely"
+
+
+def said_parameters(file: Path) -> set[str]:
+    """Words between backticks in what a module says: not in its docstrings and errors."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    unsaid = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for part in ast.walk(node)
+    }
+    return {
+        word
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in unsaid
+        for word in re.findall("`([^`]+)`", node.value)
+    }
+
+
+def test_a_picture_has_a_plain_word_for_every_parameter_that_a_verdict_names() -> None:
+    room = Path(sensing.__file__).parent
+    files = [room / "results/verdict.py", room / "pipeline/track.py"]
+    files += [*(room / "diagnostics").glob("*.py"), *(room / "recovery").rglob("*.py")]
+    said = set[str]().union(*map(said_parameters, files))
+    assert {"fit='offset'", "fit='sensors'", "leave_out_faulty"} <= said <= set(PLAIN)
+    level = SharedLevel(1.0, 0.1, 0.9, 0.4)
+    assert "a fit of the level finds both" in without_parameters(level.message)
 
 
 def test_a_ceiling_that_holds_r_down_is_told_with_what_a_larger_one_gives(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -97,6 +97,37 @@ def snapshots_of(
     return _snapshots(held, size, site, form, schedule, where)
 
 
+def snapshots_of_pairs(
+    pairs: Sequence[tuple[str, Mapping[str, Any]]],
+    site: Site,
+    *,
+    form: TableForm | None = None,
+    schedule: Schedule | None = None,
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """The same from pairs of a time and values by sensor; as they are where nobody says what times mean."""
+    told, times, where = form or TableForm(), schedule or Schedule(), "the readings"
+    step = parse_round(told.round_time, times.window) if told.round_time else None
+    known = _known(site)
+
+    def read() -> list[_Reading]:
+        for number, (_, values) in enumerate(pairs, 1):
+            if not all(name in known for name in values):
+                raise InvalidInput(
+                    f"row {number} of {where} is of no sensor that site {site.name!r} has; {UNDONE}"
+                )
+        return [
+            _Reading(number, time, name, value)
+            for number, (time, values) in enumerate(pairs, 1)
+            for name, value in values.items()
+        ]
+
+    if told.history:
+        rounds, since = _rounds_of_history(site, told, times, step, where)
+        return [*_held(read(), rounds, since, where)]
+    _check_no_history(told)
+    return [*pairs] if step is None else [*_rounded(read(), step, times.window, where)]
+
+
 def _parquet(path: str | Path) -> Frame:
     import pyarrow.parquet
 
@@ -132,12 +163,11 @@ def _snapshots(
     told, times = form or TableForm(), schedule or Schedule()
     step = parse_round(told.round_time, times.window) if told.round_time else None
     if told.history or _has_changes(held):
-        return _history(held, site, told, times, step, where)
-    if told.since or told.until:
-        raise InvalidParameter(
-            "`since` and `until` are of windows, or of a history of changes, which this table is not unless "
-            f"`history` says so; {UNDONE}"
-        )
+        rounds, since = _rounds_of_history(site, told, times, step, where)
+        exported = _is_export(held, told.columns)
+        said = _exported(held, site, where) if exported else _long(held, site, told.columns, where)
+        return _held(said, rounds, since, where)
+    _check_no_history(told)
     called = told.columns
     wide = _is_wide(held, called, site)
     read = _wide(held, size, site, called, where) if wide else _long(held, site, called, where)
@@ -146,15 +176,19 @@ def _snapshots(
     return _by_time(read, called, where, dated=called.time in held)
 
 
-def _history(
-    held: dict[str, Any],
-    site: Site,
-    form: TableForm,
-    schedule: Schedule,
-    step: timedelta | None,
-    where: str,
-) -> Snapshots:
-    """The states of a history at public rounds."""
+def _check_no_history(form: TableForm) -> None:
+    """Refuse rounds of a history for a table that is none."""
+    if form.since or form.until:
+        raise InvalidParameter(
+            "`since` and `until` are of windows, or of a history of changes, which this table is not unless "
+            f"`history` says so; {UNDONE}"
+        )
+
+
+def _rounds_of_history(
+    site: Site, form: TableForm, schedule: Schedule, step: timedelta | None, where: str
+) -> tuple[list[datetime], datetime]:
+    """The public rounds of a history, and when they begin; all that must be said of one was said."""
     since, until = form.since or schedule.since, form.until or schedule.until
     if step is None or not since or not until:
         raise InvalidParameter(
@@ -168,14 +202,13 @@ def _history(
             "its sensors are exact: it must say `step`, at least twice the smallest change they report; "
             f"{UNDONE}"
         )
-    rounds = public_rounds(since, until, step)
-    exported = _is_export(held, form.columns)
-    read = _exported(held, site, where) if exported else _long(held, site, form.columns, where)
-    states = held_states(
-        ((_moment(one, where), one.name, one.value) for one in read),
-        rounds,
-        since=date_of(since) or EPOCH,
-    )
+    return public_rounds(since, until, step), date_of(since) or EPOCH
+
+
+def _held(read: list[_Reading], rounds: list[datetime], since: datetime, where: str) -> Snapshots:
+    """The states of a history at public rounds."""
+    changes = ((_moment(one, where), one.name, one.value) for one in read)
+    states = held_states(changes, rounds, since=since)
     return [(written(moment), at) for moment, at in states]
 
 

@@ -160,7 +160,7 @@ def release(
     with mistakes.noted():
         asked["loss"] = reading_loss(epsilon, delta, rho)
     with mistakes.noted():
-        asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta, since, until)
+        asked["windows"] = _windows(windows, window, budget_epsilon, budget_delta)
     with mistakes.noted():
         check_note(note)
     tell_with_files(mistakes, readings, site, ledger, device, reference)
@@ -187,8 +187,8 @@ def release(
             round_time=round_time,
             reference=reference,
             history=history,
-            since="" if windows is not None else since,
-            until="" if windows is not None else until,
+            since=since,
+            until=until,
             out=out,
             watch=watch,
             **asked,
@@ -249,16 +249,14 @@ def resume(
     resumed(result, list_only=list_only, json=json)
 
 
-def _windows(
-    folder: Path | None, length: str, epsilon: str, delta: str, since: str, until: str
-) -> Windows | None:
+def _windows(folder: Path | None, length: str, epsilon: str, delta: str) -> Windows | None:
     """The windows of time that pay, if a folder was given."""
     from sfumato.sensing.pipeline import Windows
 
     if folder is None:
         return None
     budget = budget_of(epsilon, delta, "") if epsilon else None
-    return Windows(folder, budget, length, since, until)
+    return Windows(folder, budget, length)
 
 
 app.command("recover")(sense_recover.recover)

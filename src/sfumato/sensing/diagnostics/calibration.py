@@ -16,7 +16,7 @@ HELD = 0.95
 TIMES = 80
 LEAST_FREE = 5
 """Readings beyond the parameters: fewer say nothing of the noise."""
-DEAF = 0.25
+UNRESPONSIVE = 0.25
 """Of what the others' gain says: a sensor that goes along with a volunteer by less does not read it."""
 UNLIKELY = 1e-3
 """The chance, over all sensors, below which that is not the noise."""
@@ -36,9 +36,9 @@ class Fitted:
 class CalibrationFit:
     """What was fitted: the gain and the time are None where nobody stood in the room.
 
-    `beside` is what a source adds to a sensor where it stands: gain (4 pi T)**(-d / 2). `deaf` are
+    `beside` is what a source adds to a sensor where it stands: gain (4 pi T)**(-d / 2). `unresponsive` are
     sensors that do not go along with the volunteer though the others say how far they should;
-    `frozen` are those that read one and the same number each time, where readings of others vary by
+    `stuck` are those that read one and the same number each time, where readings of others vary by
     more than their last digit.
     """
 
@@ -50,8 +50,8 @@ class CalibrationFit:
     level_errors: FloatArray
     deviation: float
     free: int
-    deaf: tuple[int, ...] = ()
-    frozen: tuple[int, ...] = ()
+    unresponsive: tuple[int, ...] = ()
+    stuck: tuple[int, ...] = ()
 
 
 def fit_calibration(
@@ -60,6 +60,8 @@ def fit_calibration(
     places: FloatArray,
     masses: FloatArray,
     positions: FloatArray,
+    *,
+    raw: FloatArray | None = None,
 ) -> CalibrationFit:
     """Least squares for value = level of the sensor + gain * mass * heat(sensor - place; T) + noise.
 
@@ -72,6 +74,8 @@ def fit_calibration(
         places: Where the volunteer stood, a row for each reading; not a number where nobody did.
         masses: The mass of the volunteer; 0 where nobody stood.
         positions: Where sensors are.
+        raw: Readings before a running baseline was taken off them, which is how a stuck sensor shows; None
+            where none was.
 
     Returns:
         The fit.
@@ -100,10 +104,11 @@ def fit_calibration(
         return np.asarray(numbers - means[sensors])
 
     own = apart(values)
+    read_as = values if raw is None else raw
     if not someone.any():
         sigma = math.sqrt(float(own @ own) / free)
         fit = _fit(values, sensors, read, sigma, free, student.ppf((1 + HELD) / 2, free))
-        return replace(fit, frozen=_frozen(values, sensors, own, read))
+        return replace(fit, stuck=_stuck(read_as, sensors, apart(read_as), read))
     ways = np.where(someone[:, np.newaxis], positions[sensors] - places, 0.0)
 
     def kernel(time: float) -> FloatArray:
@@ -153,12 +158,14 @@ def fit_calibration(
         fit.level_errors,
         sigma,
         free,
-        _deaf(own, apart(seen), sensors, read),
-        _frozen(values, sensors, own, read),
+        _unresponsive(own, apart(seen), sensors, read),
+        _stuck(read_as, sensors, apart(read_as - gain * seen), read),
     )
 
 
-def _deaf(own: FloatArray, seen: FloatArray, sensors: IntArray, read: IntArray) -> tuple[int, ...]:
+def _unresponsive(
+    own: FloatArray, seen: FloatArray, sensors: IntArray, read: IntArray
+) -> tuple[int, ...]:
     """Sensors whose own gain is far below that of all others together, by more than noise explains.
 
     Both are slopes through readings less their sensor's mean; the noise is that of the others.
@@ -179,16 +186,17 @@ def _deaf(own: FloatArray, seen: FloatArray, sensors: IntArray, read: IntArray) 
         noise = math.sqrt(max(left, 0.0) / free * (1 / float(size[one]) + 1 / rest))
         less = gain - float(with_it[one]) / float(size[one])
         surely = noise == 0 or count * float(stdtr(free, -less / noise)) < UNLIKELY
-        if gain > 0 and less > (1 - DEAF) * gain and surely:
+        if gain > 0 and less > (1 - UNRESPONSIVE) * gain and surely:
             found.append(one)
     return tuple(found)
 
 
-def _frozen(
+def _stuck(
     values: FloatArray, sensors: IntArray, own: FloatArray, read: IntArray
 ) -> tuple[int, ...]:
     """Sensors of which all readings are one number, where chance would not do that to any.
 
+    `own` is what is left of them without their mean and the volunteer, whom a far sensor does not read.
     Noise of deviation s, rounded to steps of q, is at one step with a chance of at most
     q / (s sqrt(2 pi)): so often, but for the first, to the power of the readings.
     """

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.misfit import box_fit
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
 
 LARGE = 1 << 22
 """Entries of a matrix of cells to explain readings with; beyond it, some cells stand for the others."""
@@ -81,7 +81,7 @@ class Beside:
         readings, so rounds with the same noise and sensors share it.
         """
         key = self.rows.tobytes(), self.sigma, self.max_mass, self.offset
-        return kept(self.operator, "contrasts", key, self._contrasts, most=KEPT)
+        return cached_by_key(self.operator, "contrasts", key, self._contrasts, most=KEPT)
 
     def _contrasts(self) -> list[Contrasts]:
         found: list[Contrasts] = []

@@ -20,7 +20,7 @@ from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.recovery.solver.compress import range_of
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
 from sfumato.sensing.tracking.average import checked_rounds, combine
 
 Shows = Literal["level", "drift", "loose", "dead", "above", "below"]
@@ -160,7 +160,7 @@ def faulty_sensors(
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nobody was suspected")
     mean, noise = combine(rounds, noises)
-    signal = kept(
+    signal = cached_by_key(
         operator,
         "signal",
         (noise, max_mass, offset),

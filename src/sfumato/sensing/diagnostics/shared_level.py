@@ -11,7 +11,7 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
-from sfumato.sensing.recovery.solver.operator_cache import kept
+from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
 
 MUCH = 1 / 2
 """The share of what was read from which on a level is in doubt. A third would doubt most answers of the
@@ -96,7 +96,7 @@ def shared_level(
     share = size * offset**2 / total
     if share < MUCH:
         return None
-    single = kept(operator, "evenness", (), lambda: _single(operator), most=1)
+    single = cached_by_key(operator, "evenness", (), lambda: _single(operator), most=1)
     if share <= single:
         return None
     return SharedLevel(offset, error, share, single, unit)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.special import chdtrc
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor, faulty_sensors, rows_without
 from sfumato.sensing.diagnostics.misfit import Misfit, box_fit, misfit
-from sfumato.sensing.model.operators.protocol import Operator, part_of
+from sfumato.sensing.model.operators.protocol import Operator, part_of, parts_of
 from sfumato.spaces import Graph, Grid, Line, Points
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.01
 """The chance that any sensor is suspected where all are well."""
-KEPT_PARTS = 16
-"""Operators to some of the sensors that are kept, where sensors miss rounds."""
 SETS = 64
 """Sets of sensors that rounds have, of which the one with the most readings is looked for."""
 SWEEPS = 3
@@ -78,7 +75,7 @@ def fit_rounds(
         The fit of each round.
     """
     columns = found.operator.columns(np.arange(found.operator.shape[1]))
-    part = _parts(found.operator)
+    part = parts_of(found.operator)
     fits = []
     for at, read in enumerate(rounds):
         there = np.flatnonzero(~np.isnan(read))
@@ -124,7 +121,7 @@ def faulty_in_rounds(
     is tested at the level over the number of all rounds, so that all together keep it; p-values are
     after that. Of a sensor the round that shows it best.
     """
-    part, count = _parts(operator), len(rounds)
+    part, count = parts_of(operator), len(rounds)
     others = rows_without(operator, known)
     chances = [min(one.p_value, one.misfit.p_value) for one in fits]
     worst = [at for at in np.argsort(chances).tolist() if count * chances[at] < unlikely]
@@ -145,18 +142,6 @@ def faulty_in_rounds(
             if one.sensor not in found or told.p_value < found[one.sensor].p_value:
                 found[one.sensor] = told
     return tuple(sorted(found.values(), key=lambda one: one.p_value))
-
-
-def _parts(operator: Operator) -> Callable[[tuple[int, ...]], Operator]:
-    """The operator to some sensors by their numbers; the last few are kept, with what was computed for them."""
-
-    @lru_cache(maxsize=KEPT_PARTS)
-    def part(rows: tuple[int, ...]) -> Operator:
-        if len(rows) == operator.shape[0]:
-            return operator
-        return part_of(operator, np.array(rows, dtype=np.int64))
-
-    return part
 
 
 def _most_complete(rounds: FloatArray) -> tuple[IntArray, IntArray]:

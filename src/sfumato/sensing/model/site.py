@@ -246,13 +246,15 @@ def read_site(path: str | Path) -> Site:
 
 def part_of_site(site: Site, names: tuple[str, ...]) -> Operator:
     """The operator to the sensors of these names only, in their order: to recover from a part."""
-    if names == site.sensors.names:
-        return site.operator
+    return part_of(site.operator, np.array(rows_of(site, names)))
+
+
+def rows_of(site: Site, names: tuple[str, ...]) -> tuple[int, ...]:
+    """The numbers of the sensors of these names, in their order."""
     number = {name: i for i, name in enumerate(site.sensors.names)}
     unknown = [name for name in names if name not in number]
     if unknown:
         raise InvalidParameter(
             f"site {site.name!r} has no sensor {unknown[0]!r}; nothing was recovered"
         )
-    rows = [number[name] for name in names]
-    return part_of(site.operator, np.array(rows))
+    return tuple(number[name] for name in names)

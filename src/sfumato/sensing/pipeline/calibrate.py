@@ -73,13 +73,13 @@ def calibrate_site(
     said = unit or found.unit
     if not said:
         raise InvalidParameter(f"the site does not say what sensors read in: give `unit`; {UNDONE}")
-    names, values, places, masses, rounds = _labelled(readings, found, called)
+    names, raw, baseline, places, masses, rounds = _labelled(readings, found, called)
     number = {name: place for place, name in enumerate(found.sensors.names)}
     sensors = np.array([number[name] for name in names], dtype=np.int64)
-    fit = fit_calibration(values, sensors, places, masses, found.sensors.positions)
-    if fit.deaf:
-        who = ", ".join(repr(found.sensors.names[one]) for one in fit.deaf)
-        named = f"sensor {who} does" if len(fit.deaf) == 1 else f"sensors {who} do"
+    fit = fit_calibration(raw - baseline, sensors, places, masses, found.sensors.positions, raw=raw)
+    if fit.unresponsive:
+        who = ", ".join(repr(found.sensors.names[one]) for one in fit.unresponsive)
+        named = f"sensor {who} does" if len(fit.unresponsive) == 1 else f"sensors {who} do"
         raise InvalidInput(
             f"{named} not read the volunteer where the others say that one should be read: stuck, dead, behind "
             "a wall, or in another place than the site says; mend that, or describe the site without; "
@@ -107,10 +107,10 @@ def calibrate_site(
         fit.ambient,
         offsets,
         fit.deviation,
-        len(values),
+        len(raw),
         rounds,
         None if out is None else Path(out),
-        tuple(found.sensors.names[one] for one in fit.frozen),
+        tuple(found.sensors.names[one] for one in fit.stuck),
     )
 
 
@@ -137,8 +137,8 @@ def _site(found: Site, fit: CalibrationFit, unit: str) -> Site:
 
 def _labelled(
     path: str | Path, site: Site, called: Columns
-) -> tuple[list[str], FloatArray, FloatArray, FloatArray, int]:
-    """Readings that are there: sensors, values less the public baseline, places, masses; and how many times."""
+) -> tuple[list[str], FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    """Readings that are there: sensors, values, the public baseline, places, masses; and how many times."""
     table = read_rows(path)
     running = "" if site.level is None else site.level.running
     if running and not has_column(table, called.time):
@@ -164,7 +164,7 @@ def _labelled(
     }
     axes = (called.x, called.y)[: site.sensors.positions.shape[1]]
     known = set(site.sensors.names)
-    found: list[tuple[str, float, list[float], float]] = []
+    found: list[tuple[str, float, float, list[float], float]] = []
     for number in there:
         if running and names[number] == running:
             continue
@@ -181,11 +181,12 @@ def _labelled(
         mass = 0.0 if place is None else _mass(rows[number], numbers[number], path)
         off = outside.get(times[number], 0.0)
         blank = [np.nan] * len(axes)
-        found.append((names[number], values[number] - off, place or blank, mass))
+        found.append((names[number], values[number], off, place or blank, mass))
     if not found:
         raise InvalidInput(f"{path} has readings of the baseline {running!r} only; {UNDONE}")
-    who, what, where, weights = zip(*found, strict=True)
-    return list(who), np.array(what), np.array(where), np.array(weights), len(set(times))
+    who, *numbers_read = zip(*found, strict=True)
+    what, below, where, weights = map(np.array, numbers_read)
+    return list(who), what, below, where, weights, len(set(times))
 
 
 def _one_for_each(

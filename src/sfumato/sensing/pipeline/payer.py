@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -43,6 +43,19 @@ class Windows:
     length: str = "1d"
     since: str = ""
     until: str = ""
+
+
+def with_schedule(
+    windows: Windows | None, since: str, until: str
+) -> tuple[Windows | None, str, str]:
+    """Windows that begin and end as was said beside them; and what of it is left for a history's rounds.
+
+    What windows say themselves stays theirs. Without windows all of it is of the history.
+    """
+    if windows is None:
+        return None, since, until
+    whole = replace(windows, since=windows.since or since, until=windows.until or until)
+    return whole, since if windows.since else "", until if windows.until else ""
 
 
 def schedule_of(windows: Windows | None) -> Schedule:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
 from sfumato.errors import InvalidInput, SolverFailed
 from sfumato.privacy import Loss
-from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.model.site import Site, part_of_site
+from sfumato.sensing.model.operators.protocol import Operator, parts_of
+from sfumato.sensing.model.site import Site, rows_of
 from sfumato.sensing.pipeline.inputs import ReadingsInput, complete, merged_each, not_a_site
 from sfumato.sensing.pipeline.recover import RecoveryOptions, Unknown, Watch, recovered
 from sfumato.sensing.recovery.estimators.registry import (
@@ -24,7 +23,6 @@ from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.recovered_rounds import RecoveredRound, RecoveredRounds
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 
-KEPT_PARTS = 16  # sets of sensors whose operator is kept, with what was computed for it
 MANY = 10  # rounds, from which on some are expected to have an answer by noise alone
 
 
@@ -99,15 +97,16 @@ def recover_rounds(
     step = f"recovering each of {len(rounds)} rounds"
     if watch is not None:
         watch(step)
-    part = lru_cache(maxsize=KEPT_PARTS)(partial(part_of_site, rounds[0].site))
+    ground = rounds[0].site
+    part = parts_of(ground.operator)
     found = []
     for number, read in enumerate(rounds, 1):
-        found.append(_round(read, options, part(read.names)))
+        found.append(_round(read, options, part(rows_of(ground, read.names))))
         if watch is not None:
             watch(f"{step}: {number} of {len(rounds)}{', ' + read.time if read.time else ''}")
     cost, statement = _cost(released, {read.time for read in rounds})
     return RecoveredRounds(
-        rounds[0].site,
+        ground,
         tuple(found),
         cost,
         statement,

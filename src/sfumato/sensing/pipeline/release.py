@@ -11,7 +11,14 @@ from sfumato.files import check_outputs, write_outputs
 from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.pipeline.payer import Windows, check_moments, opened, payer_of, schedule_of
+from sfumato.sensing.pipeline.payer import (
+    Windows,
+    check_moments,
+    opened,
+    payer_of,
+    schedule_of,
+    with_schedule,
+)
 from sfumato.sensing.pipeline.requests import ReadingsRequest, digest_of
 from sfumato.sensing.pipeline.site import site_of
 from sfumato.sensing.pipeline.snapshots import ReadingsGiven, checked_snapshots
@@ -133,8 +140,9 @@ def release_readings(
             from `since` to `until`, all of which must be said, and the last state of each sensor holds. Home
             Assistant's exports are known by their columns. The site's `step` must be at least twice the
             smallest change that sensors report.
-        since: When the rounds of a history begin, a public date: not later than the states that its table
-            begins with; with `windows` theirs, unless it is said.
+        since: When `windows` that do not say it begin, and the rounds of a history, a public date: not later
+            than the states that its table begins with. Where windows say it, it is of the history only, and
+            theirs unless it is said.
         until: And end; not later than the table does.
         out: New files, .json (everything) or .csv (the numbers).
         watch: Is told what is being done.
@@ -167,6 +175,7 @@ def release_readings(
         files, {".json", ".csv"}, reads=[Path(value) for value in reads], overwrite=bool(once)
     )
     found = site_of(site)
+    windows, since, until = with_schedule(windows, since, until)
     budget, payer = payer_of(found, ledger, windows)
     planned = planned_noise(found, budget, loss, share, calibration, noise_plan, watch)
     if ledger is not None and not once:

@@ -9,7 +9,12 @@ from typing import Any
 from sfumato.errors import InvalidInput
 from sfumato.sensing.clocks import scattered, with_reference
 from sfumato.sensing.model.site import Site
-from sfumato.sensing.reading_tables import Frame, read_snapshots, snapshots_of
+from sfumato.sensing.reading_tables import (
+    Frame,
+    read_snapshots,
+    snapshots_of,
+    snapshots_of_pairs,
+)
 from sfumato.sensing.release.noise_plan import NoisePlan
 from sfumato.sensing.release.readings import check_snapshot
 from sfumato.sensing.rounding import Schedule
@@ -67,12 +72,11 @@ def _snapshots(
     readings: ReadingsGiven, site: Site, form: TableForm, schedule: Schedule | None
 ) -> list[tuple[str, Mapping[str, float]]]:
     """Values by sensor for each time, at least one; what is wrong is named by its number, and not quoted."""
-    if isinstance(readings, Mapping):
-        return [("", readings)]
     if isinstance(readings, str | Path):
         found: list[Any] = [*read_snapshots(readings, site, form=form, schedule=schedule)]
-    elif isinstance(readings, Sequence):
-        found = [*readings]
+    elif isinstance(readings, Mapping | Sequence):
+        pairs = [("", readings)] if isinstance(readings, Mapping) else _pairs(readings)
+        found = snapshots_of_pairs(pairs, site, form=form, schedule=schedule)
     elif hasattr(readings, "columns"):
         found = [*snapshots_of(readings, site, form=form, schedule=schedule)]
     else:
@@ -82,10 +86,14 @@ def _snapshots(
         )
     if not found:
         raise InvalidInput("there must be at least one reading, got none; nothing was charged")
-    for number, one in enumerate(found, 1):
+    return found
+
+
+def _pairs(readings: Sequence[Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    for number, one in enumerate(readings, 1):
         if not (isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[1], Mapping)):
             raise InvalidInput(
                 f"number {number} of the readings is no pair of a time and values by sensor; "
                 "nothing was charged"
             )
-    return [(time, values) for time, values in found]
+    return [(time, values) for time, values in readings]

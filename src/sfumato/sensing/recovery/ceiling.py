@@ -37,8 +37,9 @@ class Ceiling:
             answer under any of them.
         larger_cells: How many cells R has under it.
         larger_total: Its total mass.
-        p_value: The chance that readings of sources under this ceiling are fitted so much better under
-            the larger one; None where that was not compared.
+        p_value: The chance that readings of sources under this ceiling are fitted so much better under 16
+            times it, whatever `larger` is; None where that was not compared: without the noise, or
+            where sensors times cells are too many.
     """
 
     max_mass: float

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sfumato.sensing.render.words import listed
+
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.calibration import Fitted
     from sfumato.sensing.results.calibration import CalibrationResult
@@ -40,12 +42,15 @@ def calibration_lines(result: CalibrationResult) -> list[str]:
         f"what is left has a deviation of {result.deviation:.3g} {unit}; errors hold if it is noise of each "
         "reading by itself"
     )
-    if result.frozen:
-        who = ", ".join(map(repr, result.frozen))
-        named = f"sensor {who}: its" if len(result.frozen) == 1 else f"sensors {who}: their"
+    if result.stuck:
+        who, one = listed([*map(repr, result.stuck)]), len(result.stuck) == 1
+        named = f"sensor {who}: its readings are" if one else f"sensors {who}: readings of each are"
+        looks = (
+            "it looks stuck, and what it reads" if one else "they look stuck, and what they read"
+        )
         lines.append(
-            f"LOOK AT {named} readings are one and the same number, and those of others vary; it looks stuck, "
-            "and what it reads where nobody is would be wrong"
+            f"LOOK AT {named} one and the same number, and those of others vary; {looks} where nobody is "
+            "would be wrong"
         )
     return lines
 

@@ -86,6 +86,7 @@ PLAIN = {
     "count": "number of sources",
     "estimator": "estimator",
     "fit": "a fit of the field",
+    "fit='offset'": "a fit of the level",
     "fit='sensors'": "a fit of the sensors",
     "leave_out_faulty": "a track without suspects",
     "max_mass": "largest mass of a source",

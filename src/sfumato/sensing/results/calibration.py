@@ -26,7 +26,7 @@ class CalibrationResult:
         readings: How many readings there were.
         rounds: At how many times.
         file: The file that the site was saved in, if any.
-        frozen: Sensors that read one and the same number each time, where others vary: stuck, it seems.
+        stuck: Sensors that read one and the same number each time, where others vary.
     """
 
     site: Site
@@ -39,7 +39,7 @@ class CalibrationResult:
     readings: int
     rounds: int
     file: Path | None = None
-    frozen: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All numbers, and the file (without one the site itself)."""
@@ -54,7 +54,7 @@ class CalibrationResult:
             "deviation": self.deviation,
             "readings": self.readings,
             "rounds": self.rounds,
-            "frozen": list(self.frozen),
+            "stuck": list(self.stuck),
         }
 
     @staticmethod
@@ -80,5 +80,5 @@ class CalibrationResult:
                 int(data["readings"]),
                 int(data["rounds"]),
                 file,
-                tuple(map(str, data.get("frozen", ()))),
+                tuple(map(str, data.get("stuck", ()))),
             )

@@ -139,9 +139,10 @@ class RecoveryDiagnostics:
         answer_emd: The same of the answer.
         suspects: Sensors that the others contradict, looked for where the physics does not fit and
             no field was fitted; they were not left out.
-        ceiling: The largest mass of a source, where it holds R down; None where it does not.
-        level: The offset of all sensors that explains the readings as well, where the site has a level
-            and no offset was fitted.
+        ceiling: The largest mass of a source, where a cell of R is at it or no sources under it fit, and
+            what the readings say against it; None where it makes no difference.
+        level: The offset of all sensors, where readings are more even than any one source makes them, the
+            site has a level and no offset was fitted; None where they are not.
         verdict: Whether to rely on the recovery, from all of these.
     """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeGuard
 
 import numpy as np
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 22
 """Entries of a matrix that are formed at a time."""
+KEPT_PARTS = 16
+"""Operators to some of the sensors that are kept, where sensors miss rounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,6 +298,25 @@ def part_of(operator: Operator, rows: IntArray) -> Operator:
     """
     whole = np.array_equal(rows, np.arange(operator.shape[0]))
     return operator if whole else operator.take(rows)
+
+
+def parts_of(operator: Operator) -> Callable[[tuple[int, ...]], Operator]:
+    """Its parts by the numbers of their sensors; the last few are kept, with what was computed for them.
+
+    For rounds that sensors miss.
+
+    Args:
+        operator: The operator to all sensors.
+
+    Returns:
+        `part_of` this operator, which gives the same value for the same sensors.
+    """
+
+    @lru_cache(maxsize=KEPT_PARTS)
+    def part(rows: tuple[int, ...]) -> Operator:
+        return part_of(operator, np.array(rows, dtype=np.int64))
+
+    return part
 
 
 def is_operator(value: object) -> TypeGuard[Operator]:

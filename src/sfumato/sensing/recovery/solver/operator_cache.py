@@ -27,7 +27,9 @@ def cached(operator: Operator, name: str, make: Callable[[], T]) -> T:
     return cast(T, held[name])
 
 
-def kept(operator: Operator, name: str, key: Hashable, make: Callable[[], T], *, most: int) -> T:
+def cached_by_key(
+    operator: Operator, name: str, key: Hashable, make: Callable[[], T], *, most: int
+) -> T:
     """What was made under this name for this operator and this key; the last so many keys are kept.
 
     Nothing is of a map that only its owner knows.

@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
-from tests.compiled_queries import compile_once
+from tests.compiled_queries import always_anew, compile_once
 from tests.seeded import seed_system
 from typer.main import get_command
 
@@ -55,8 +55,9 @@ if name := os.environ.get("SFUMATO_SABOTEUR"):
     SABOTEURS[name].strike()
 
 
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Queries are compiled once in a process: Ibis takes longer for one than engines for a test's few rows."""
+    always_anew(item.get_closest_marker("engine") is not None)
     if "ibis.backends.sql" in sys.modules:
         compile_once(sys.modules["ibis.backends.sql"].SQLBackend)
 

@@ -35,3 +35,12 @@ def test_lines_of_the_hatch_lie_on_silent_cells(turned: bool) -> None:
     assert (lines[:, 1, 1] > lines[:, 0, 1]).all() != turned
     nothing = replace(over, silent=np.zeros((8, 8), dtype=bool))
     assert hatch_lines(nothing, limits, size=(4.0, 4.0)).shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (4, 1)])
+def test_a_mask_of_a_single_row_or_cell_is_hatched(shape: tuple[int, int]) -> None:
+    """Maps without a posterior are hatched by one cell; a map of level 0 is one."""
+    over = Overlay(np.ones(shape, dtype=bool), (0.0, 0.0, 8.0, 8.0), (), (1.0, 1.0), "", "")
+    lines = hatch_lines(over, (0.0, 0.0, 8.0, 8.0), size=(4.0, 4.0))
+    assert lines.min() < 0.5
+    assert lines.max() > 7.5

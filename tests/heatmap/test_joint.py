@@ -54,11 +54,11 @@ class Parties:
     def opened(self, own: Any) -> Any:
         with self.lock:
             self.sum = self.sum + own
-        self.barrier.wait(timeout=60)
+        self.barrier.wait()
         total = self.sum
-        if self.barrier.wait(timeout=60) == 0:
+        if self.barrier.wait() == 0:
             self.sum, self.rounds = 0, self.rounds + 1
-        self.barrier.wait(timeout=60)
+        self.barrier.wait()
         return total
 
 
@@ -91,7 +91,11 @@ def one_party(folder: Path, parties: Parties, mechanism: Any, party: int) -> Rel
         folder / f"{name}.ledger", 2, unit="user", source=name, model=parties.trust
     )
     own, pay = guard_sums(own_rows(party), source=name), PureDP(1)
-    receipt = ledger.release(mechanism, own, noise=Session(parties), pay=pay)
+    try:
+        receipt = ledger.release(mechanism, own, noise=Session(parties), pay=pay)
+    except BaseException:
+        parties.barrier.abort()  # the others would wait for ever
+        raise
     assert ledger.statement().left == PureDP(1)
     ledger.check(receipt)
     return receipt

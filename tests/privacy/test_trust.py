@@ -131,6 +131,18 @@ def test_what_others_may_have_seen_is_not_drawn_again(tmp_path: Path) -> None:
         ledger.redraw(1, SharedLaplace(4, TRUST), OWN, noise=Session())
 
 
+@pytest.mark.parametrize("odd", [np.int64(7), np.zeros(3, np.int64), np.zeros(4)])
+def test_what_a_session_opens_is_checked(odd: Any, tmp_path: Path) -> None:
+    """A single number would be that of every entry."""
+
+    class Odd(Session):
+        def noisy_sum(self, *asked: Any) -> Any:
+            return odd if asked else None
+
+    with pytest.raises(InvalidInput, match="a session opens 4 whole numbers"):
+        made(tmp_path, TRUST).release(SharedLaplace(4, TRUST), OWN, noise=Odd())
+
+
 def test_a_simulation_is_a_rehearsal() -> None:
     ledger = Ledger.rehearsal(PureDP(1), model=TRUST)
     public = guard([0] * 4, BOUND, source=REHEARSAL)
@@ -204,6 +216,7 @@ def test_no_other_model_is_read(bad: Any, tmp_path: Path) -> None:
         (lambda: Joint(1), "parties must be 2 to"),
         (lambda: Joint(3, 3), "curious must lie in 0..2"),
         (lambda: Joint(3, -1), "curious must lie in"),
+        (lambda: Joint(21, 20), "21 times the variance of a central map; at most 16"),
         (lambda: Joint(3.0), "whole number"),  # type: ignore[arg-type]
         (lambda: Shuffled(1), "batch must be"),
     ],

@@ -95,8 +95,8 @@ def test_what_a_table_would_tell_must_be_said(left_out: str) -> None:
     ("since", "until", "why"),
     [
         ("soon", "2026-11-16", "`since` is a date like"),
-        ("2026-11-16", "2026-11-16", "there are 0"),
-        ("2026-11-17", "2026-11-16", "there are 0"),
+        ("2026-11-16", "2026-11-16", "`until` must be after `since`"),
+        ("9999-12-31T23:59:59Z", "2026-11-16", "`until` must be after `since`"),
         ("1970-01-01", "2026-11-16", "1 to 100000 rounds"),
         ("2026-11-16", "2026-11-18", "`until` must not be a time to come"),
     ],
@@ -116,6 +116,16 @@ def test_a_site_of_exact_sensors_has_no_history() -> None:
     Path("ha.csv").write_text(HEAD + BEGUN)
     with pytest.raises(InvalidParameter, match=r"must say `step`, at least twice the smallest"):
         read_snapshots("ha.csv", describe_site("hall", **GIVEN, step=0).site, form=FORM)
+
+
+def test_naming_its_columns_makes_no_other_table_of_an_export() -> None:
+    """Else rounds, sensors and charges would follow from who changed when."""
+    Path("ha.csv").write_text(HEAD + BEGUN.replace("sensor.", ""))
+    called = Columns(sensor="entity_id", value="state", time="last_changed")
+    with pytest.raises(InvalidParameter, match="`since`"):
+        read_snapshots("ha.csv", HALL, form=TableForm(called, "5m"))
+    told = TableForm(called, "5m", since=FORM.since, until=FORM.until)
+    assert read_snapshots("ha.csv", HALL, form=told) == read_snapshots("ha.csv", HALL, form=FORM)
 
 
 def test_since_is_of_a_history_or_of_windows() -> None:

@@ -131,13 +131,14 @@ def _interpolated(values: FloatArray, at: list[FloatArray]) -> FloatArray:
     (top, down), (left, across) = (
         _stretch(np.clip(one, 0, end), end) for one, end in ((row, ends[0]), (column, ends[1]))
     )
-    upper = values[top, left] * (1 - across) + values[top, left + 1] * across
-    lower = values[top + 1, left] * (1 - across) + values[top + 1, left + 1] * across
+    below, right = np.minimum(top + 1, ends[0]), np.minimum(left + 1, ends[1])
+    upper = values[top, left] * (1 - across) + values[top, right] * across
+    lower = values[below, left] * (1 - across) + values[below, right] * across
     return np.asarray(upper * (1 - down) + lower * down)
 
 
 def _stretch(at: FloatArray, end: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """The cell before a place that has one after it, and how far on from it the place is."""
+    """The cell before a place, which has one after it where there are two, and how far on the place is."""
     first = np.minimum(np.floor(at).astype(np.int64), max(end - 1, 0))
     return first, at - first
 

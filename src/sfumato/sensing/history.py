@@ -34,6 +34,8 @@ def public_rounds(since: str, until: str, step: timedelta) -> list[datetime]:
     begin, end = ends
     if end > _now():
         raise InvalidParameter(f"`until` must not be a time to come; {UNDONE}")
+    if begin >= end:
+        raise InvalidParameter(f"`until` must be after `since`; {UNDONE}")
     first = EPOCH - (EPOCH - begin) // step * step
     count = max(0, -((first - end) // step))
     if not 0 < count <= MOST_ROUNDS:

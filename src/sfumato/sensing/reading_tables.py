@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
 
 HOME_ASSISTANT = ("entity_id", "state", "last_changed")
+CHANGED = {"last_changed", "last_updated"}
 """Columns of the history that Home Assistant exports: a row whenever a state changes."""
 
 Snapshots = list[tuple[str, dict[str, float]]]
@@ -142,6 +143,11 @@ def _is_export(held: dict[str, Any], called: Columns) -> bool:
     return called.sensor not in held and set(HOME_ASSISTANT) <= set(held)
 
 
+def _has_changes(held: dict[str, Any]) -> bool:
+    """Whether a table has a row for each change of an entity, whatever its columns are said to hold."""
+    return HOME_ASSISTANT[0] in held and not CHANGED.isdisjoint(held)
+
+
 def _is_wide(held: dict[str, Any], called: Columns, site: Site) -> bool:
     return called.sensor not in held and any(name in held for name in site.sensors.names)
 
@@ -156,7 +162,7 @@ def _snapshots(
 ) -> Snapshots:
     told, times = form or TableForm(), schedule or Schedule()
     step = parse_round(told.round_time, times.window) if told.round_time else None
-    if told.history or _is_export(held, told.columns):
+    if told.history or _has_changes(held):
         rounds, since = _rounds_of_history(site, told, times, step, where)
         exported = _is_export(held, told.columns)
         said = _exported(held, site, where) if exported else _long(held, site, told.columns, where)

@@ -118,9 +118,16 @@ def joined(ends: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return out
 
 
-def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> None:
-    """Bands in a plane: balls with an edge each, and no darker where they overlap."""
-    from matplotlib.patches import PathPatch
+def areas(
+    axis: Axes,
+    bands: Sequence[Ball],
+    *,
+    norm: Norm,
+    least: float,
+    within: tuple[float, float, float, float],
+) -> None:
+    """Bands in a plane: balls with an edge each, and no darker where they overlap, `within` its bounds."""
+    from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
     found = checked_bands(bands, 2)
@@ -128,13 +135,18 @@ def areas(axis: Axes, bands: Sequence[Ball], *, norm: Norm, least: float) -> Non
     outlines = [patch.get_patch_transform().transform_path(patch.get_path()) for patch in patches]
     # All outlines turn the same way, so that one path of all is filled where any of them is.
     whole = Path.make_compound_path(*outlines)
-    axis.add_patch(
-        PathPatch(whole, facecolor=SURE, linewidth=0, alpha=0.3, zorder=3, label=band_label(bands))
+    left, bottom, right, top = within
+    frame = Rectangle((left, bottom), right - left, top - bottom, transform=axis.transData)
+    filled = PathPatch(
+        whole, facecolor=SURE, linewidth=0, alpha=0.3, zorder=3, label=band_label(bands)
     )
+    axis.add_patch(filled)
+    filled.set_clip_path(frame)
     taken: list[Bbox] = []
     for patch, (at, radius, probability) in zip(patches, found, strict=True):
         patch.set(facecolor="none", edgecolor=SURE, linewidth=EDGE, zorder=3)
         axis.add_patch(patch)
+        patch.set_clip_path(frame)
         if len(found) > 1:
             x, y, far = float(at[0]), float(at[1]), max(radius, least)
             words = at_least(probability)

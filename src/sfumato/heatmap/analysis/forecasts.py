@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.analysis.monotone import between, monotone_cubics
 from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 
 Line = Literal["low", "middle", "high", "lowest", "highest"]
@@ -144,7 +145,7 @@ class Table:
     def line(self, metric: Metric, line: Line, where: npt.ArrayLike) -> FloatArray:
         """A smooth line through the knots that never turns back; level beyond its ends."""
         inside = np.clip(where, self.knots[0], self.knots[-1])
-        return _between(self.knots, _cubics(self, metric, line), inside)
+        return between(self.knots, _cubics(self, metric, line), inside)
 
     def at(
         self, metric: Metric, line: Line, users: npt.ArrayLike, epsilon: npt.ArrayLike
@@ -185,38 +186,7 @@ class Table:
 
 @lru_cache(maxsize=128)
 def _cubics(table: Table, metric: Metric, line: Line) -> FloatArray:
-    """The cubic of each stretch between knots, from its constant on: they never turn back.
-
-    As `scipy.interpolate.PchipInterpolator` makes them, whose import takes longer than all of a plan.
-    """
-    x, y = np.asarray(table.knots), np.asarray(table.lines[metric][line])
-    wide, slope = np.diff(x), np.diff(y) / np.diff(x)
-    steep = np.zeros(x.size)
-    one, two = 2 * wide[1:] + wide[:-1], wide[1:] + 2 * wide[:-1]
-    same = slope[:-1] * slope[1:] > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (one / slope[:-1] + two / slope[1:]) / (one + two)
-        steep[1:-1] = np.where(same, 1 / mean, 0.0)
-    steep[0] = _end(wide[0], wide[1], slope[0], slope[1])
-    steep[-1] = _end(wide[-1], wide[-2], slope[-1], slope[-2])
-    bend = (steep[:-1] + steep[1:] - 2 * slope) / wide
-    return np.stack([y[:-1], steep[:-1], (slope - steep[:-1]) / wide - bend, bend / wide])
-
-
-def _end(near: float, far: float, first: float, second: float) -> float:
-    """How steep a line is at its end: by three points, but never turned back."""
-    found = ((2 * near + far) * first - near * second) / (near + far)
-    if np.sign(found) != np.sign(first):
-        return 0.0
-    return 3 * first if np.sign(first) != np.sign(second) and abs(found) > 3 * abs(first) else found
-
-
-def _between(knots: npt.ArrayLike, cubics: FloatArray, where: FloatArray) -> FloatArray:
-    x = np.asarray(knots)
-    at = np.clip(np.searchsorted(x, where, side="right") - 1, 0, x.size - 2)
-    step = where - x[at]
-    constant, first, second, third = cubics[:, at]
-    return np.asarray(constant + first * step + second * step**2 + third * (step**2 * step))
+    return monotone_cubics(np.asarray(table.knots), np.asarray(table.lines[metric][line]))
 
 
 @lru_cache(maxsize=2)

@@ -180,6 +180,8 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             known_error=None if data.get("error") is None else MapError.from_json(data["error"]),
             known_noise=_noise(data),
         )
+        if found.known_silent is not None and len(found.known_silent) > grid.side:
+            raise ValueError("its silent cells are finer than its own")
         if found.guarantee.loss != decode_loss(data["guarantee"]["loss"]):
             raise ValueError("its guarantee is not what was paid")
         if data["statement"] != found.statement:

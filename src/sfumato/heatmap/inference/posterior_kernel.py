@@ -8,7 +8,9 @@ below a node, as a function of its mass, is a table of its logarithm on points f
 denser towards `low`.
 
 What a first map waits for is the compiler, so there are two compiled functions, `_integrate` and
-`_prior_shares`, of few arrays and with each inner function called from one place; the rest is NumPy's.
+`_prior_shares`, of few arrays; the rest is NumPy's.
+
+Long because both compiled functions share their inner ones, and a reader of one needs the other.
 """
 
 from __future__ import annotations

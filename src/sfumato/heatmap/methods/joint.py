@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -13,6 +14,7 @@ from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     MapMethod,
     NoiseAwareMethod,
+    lots_of,
     maps_of,
     outlines_of,
     sketches_of,
@@ -125,6 +127,10 @@ class JointMethod(NoiseAwareMethod[Any]):
         found = maps_of(self.inner, released, mechanism.mechanism, area)
         wider = math.sqrt(self.trust.sum_shape)
         return tuple(replace(one, noise_scale=wider * one.noise_scale) for one in found)
+
+    def lots(self, released: Iterable[Any]) -> Iterable[Any]:
+        """As the method inside."""
+        return lots_of(self.inner, released)
 
     def outlines(self, released: Any, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
         """As the method inside."""

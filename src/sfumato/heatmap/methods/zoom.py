@@ -140,7 +140,7 @@ class Zoom:
             masses = self.masses(purse.tree, level, cells)
             price = self.prices(masses, sums.shape)
             splits = (2 * price <= left) & (level < self.levels)
-            self._close(purse, level, cells[~splits], left[~splits], masses[~splits])
+            self._close(purse, level, cells[~splits], left[~splits], masses[~splits], sums.shape)
             quarters = Grid.children(cells[splits]).ravel()
             inside = values.can_hold(level + 1, quarters)
             quarters = quarters[inside]
@@ -165,16 +165,16 @@ class Zoom:
         parts = np.ceil(wide / np.maximum(masses, 1e-9))
         return np.asarray(np.clip(parts, 1, 2 * PARTS), dtype=np.int64)
 
-    def depths(self, masses: FloatArray, left: IntArray) -> IntArray:
+    def depths(self, masses: FloatArray, left: IntArray, shape: Fraction = Fraction(1)) -> IntArray:
         """How many levels down a cell closes: sqrt(mass epsilon / crowd) cells a side, rounded in ratio."""
-        epsilon = left / float(self.part_scale / UNITS)
+        epsilon = left / (math.sqrt(shape) * float(self.part_scale / UNITS))
         sides = np.sqrt(np.maximum(masses, 0.0) * epsilon / float(self.crowd))
         return np.asarray(np.rint(np.log2(np.maximum(sides, 1.0))), dtype=np.int64)
 
     def _close(
-        self, purse: _Budget, level: int, cells: IntArray, left: IntArray, masses: FloatArray
-    ) -> None:
-        depths = np.minimum(self.depths(masses, left), self.levels - level)
+        self, purse: _Budget, level: int, cells: IntArray, left: IntArray, masses: FloatArray, shape: Fraction
+    ) -> None:  # fmt: skip
+        depths = np.minimum(self.depths(masses, left, shape), self.levels - level)
         for depth in np.unique(depths).tolist():
             here = depths == depth
             many = 1 << 2 * depth

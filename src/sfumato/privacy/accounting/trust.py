@@ -12,6 +12,7 @@ from typing import Any, Literal, assert_never, get_args
 from sfumato.errors import InvalidInput, InvalidParameter
 
 MOST_PARTIES = 1024
+MOST_NOISE = 16  # times the central variance: the law of larger shapes is not worked out
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Joint:
             raise InvalidParameter(
                 f"curious must lie in 0..{self.parties - 1}, since somebody's noise must stay unknown, got "
                 f"{self.curious}; nothing was charged"
+            )
+        if self.sum_shape > MOST_NOISE:
+            raise InvalidParameter(
+                f"with {self.curious} of {self.parties} parties curious the noise has {self.sum_shape} times "
+                f"the variance of a central map; at most {MOST_NOISE} are drawn; nothing was charged"
             )
 
     @property
@@ -95,7 +101,7 @@ def checked_model(model: Any) -> Model:
         found: Model = model
         return found
     raise InvalidParameter(
-        f"model must be 'central' or 'local', a Joint or a Shuffled, got {model!r}"
+        f"model must be 'central' or 'local', a Joint or a Shuffled, got {model!r}; nothing was charged"
     )
 
 
@@ -206,4 +212,4 @@ def decode_model(data: Any) -> Model:
         kinds: dict[str, type[Joint | Shuffled]] = {"joint": Joint, "shuffled": Shuffled}
         return kinds[rest.pop("kind")](**rest)
     except (KeyError, TypeError, ValueError) as problem:
-        raise InvalidInput(f"not a trust model: {str(data)[:200]}") from problem
+        raise InvalidInput(f"not a trust model: {str(data)[:200]}; nothing was read") from problem

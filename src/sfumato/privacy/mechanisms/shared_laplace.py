@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato._types import IntArray
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting.calibration import laplace_scale
 from sfumato.privacy.accounting.losses import PureDP
 from sfumato.privacy.accounting.numbers import Number
@@ -100,5 +100,10 @@ def noisy_sum(
         raise InvalidParameter(
             f"noise in shares is added by a session of parties, got {type(noise).__name__}; nothing was drawn"
         )
-    found: IntArray = ask(values, scales, which, trust)
+    found: IntArray = np.asarray(ask(values, scales, which, trust))
+    if found.dtype != np.int64 or found.shape != values.shape:
+        raise InvalidInput(
+            f"a session opens {values.size} whole numbers, got {found.dtype} of shape {found.shape}; nothing "
+            "was released, and what was charged stands"
+        )
     return saturated(np.zeros(values.size, dtype=np.int64), found)

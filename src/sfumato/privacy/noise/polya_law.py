@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting.trust import MOST_NOISE, MOST_PARTIES
 from sfumato.privacy.noise.laws import LaplaceLaw
 from sfumato.privacy.noise.variance_gamma import VarianceGamma
 
@@ -21,7 +22,6 @@ from sfumato.privacy.noise.variance_gamma import VarianceGamma
 STEPPED = 1024
 NEXT_TO_ZERO = 64
 REACH = 60  # scales: beyond lies less than 1e-24
-LARGEST_SHAPE = 1024
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,10 +37,10 @@ class PolyaLaw:
 
     def __init__(self, scale: Number, shape: Number = 1) -> None:
         value = exact(shape, name="shape")
-        if not (0 < value <= LARGEST_SHAPE and value.denominator <= LARGEST_SHAPE):
+        if not (0 < value <= MOST_NOISE and value.denominator <= MOST_PARTIES):
             raise InvalidParameter(
-                f"shape must be a fraction in (0, {LARGEST_SHAPE}] of denominator at most "
-                f"{LARGEST_SHAPE}, got {shape}"
+                f"shape must be a fraction in (0, {MOST_NOISE}] of denominator at most "
+                f"{MOST_PARTIES}, got {shape}; nothing was drawn"
             )
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
         object.__setattr__(self, "shape", value)
@@ -93,7 +93,9 @@ class PolyaLaw:
         """The least z with P(Z <= z) at least each share, for shares in (0, 1)."""
         wanted = np.asarray(share, dtype=np.float64)
         if not np.all((wanted > 0) & (wanted < 1)):
-            raise InvalidParameter(f"shares of a law lie in (0, 1), got {wanted}")
+            raise InvalidParameter(
+                f"shares of a law lie in (0, 1), got {wanted}; nothing was computed"
+            )
         low, high = np.full(wanted.shape, -(2**53)), np.full(wanted.shape, 2**53)
         while np.any(high - low > 1):
             middle = (low + high) // 2

@@ -64,8 +64,13 @@ class SharedLevel:
     @staticmethod
     def from_json(data: Any) -> SharedLevel:
         """What a JSON object states."""
-        numbers = (float(data[name]) for name in ("offset", "offset_error", "share", "single"))
-        return SharedLevel(*numbers, ReadingUnit.from_json(data["unit"]))
+        return SharedLevel(
+            float(data["offset"]),
+            float(data["offset_error"]),
+            float(data["share"]),
+            float(data["single"]),
+            ReadingUnit.from_json(data["unit"]),
+        )
 
 
 def shared_level(

@@ -126,7 +126,8 @@ def test_a_stuck_sensor_is_one_verdict_in_words_json_and_file(
     del data["verdict"]
     assert not track_text(TrackResult.from_json(data)).startswith("verdict")
     left = track_sources(noisy, leave_out_faulty=True)
-    assert left.verdict.kind == "rely", left.verdict
+    assert left.verdict.kind == "care", left.verdict
+    assert "sensors contradict the others, and were left out" in left.verdict.message
     assert [one.sources[0].cell for one in left.rounds] == PATHS[where], left.faulty_sensors
     assert any(one.endswith("and was left out") for one in left.remarks)
 
@@ -217,3 +218,35 @@ def test_a_command_ends_by_its_verdict_and_the_picture_says_it(
     caption = " ".join(" ".join(words).split())
     assert "Verdict: do not rely on this" in caption
     assert "`" not in caption
+
+
+def test_where_most_sensors_would_have_to_go_the_site_is_wrong(
+    sites: dict[str, tuple[Site, Path]],
+) -> None:
+    """Names in another order: sensors were thrown away until the rest agreed, and that was relied on."""
+    site, ledger = sites["line"]
+    names = list(site.sensors.names)
+    other = np.random.default_rng(3).permutation(len(names))
+    rows = [
+        (f"2026-11-16T09:0{number}Z", dict(zip([names[at] for at in other], read, strict=True)))
+        for number, read in enumerate(LINE.columns(PATHS["line"]).T.tolist())
+    ]
+    noisy = release_readings(rows, site, ledger=str(ledger), loss=ZCDP(RHO["line"])).readings
+    found = track_sources(noisy, leave_out_faulty=True)
+    assert found.verdict.kind == "misfit", found.verdict
+    assert "too many to be broken" in found.verdict.message
+
+
+def test_a_level_that_rose_is_nobody_to_follow(tmp_path: Path) -> None:
+    site = describe_site(
+        "hall", operator=LINE, radius="1/10", unit="C", per_source=1, ambient="20C"
+    ).site
+    open_ledger(site, tmp_path / "a.ledger", ZCDP("1e9"))
+    rows = [(str(number), dict.fromkeys(site.sensors.names, 20.3)) for number in range(4)]
+    noisy = release_readings(
+        rows, site, ledger=str(tmp_path / "a.ledger"), loss=ZCDP("2e2")
+    ).readings
+    found = track_sources(noisy)
+    assert found.verdict.kind != "rely", found.verdict
+    told = [found.verdict.message, *found.verdict.reasons]
+    assert found.verdict.kind == "misfit" or any("above their level" in one for one in told)

@@ -12,7 +12,8 @@ import numpy as np
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
-from sfumato.sensing.diagnostics.field_sensors import FaultySensor, rows_without
+from sfumato.sensing.diagnostics.field_sensors import MAX_FAULTY, FaultySensor, rows_without
+from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.diagnostics.track_fit import faulty_in_rounds, faulty_in_track, fit_rounds
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.site import Site, part_of_site
@@ -27,7 +28,13 @@ from sfumato.sensing.recovery.merging import (
 )
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.track import TrackedRound, TrackedSource, TrackResult
-from sfumato.sensing.results.verdict import UNLIKELY, Verdict, verdict_of_track, verdicts_of_rounds
+from sfumato.sensing.results.verdict import (
+    UNLIKELY,
+    LeftOut,
+    Verdict,
+    verdict_of_track,
+    verdicts_of_rounds,
+)
 from sfumato.sensing.tracking.cost import cost_of, losses_of
 from sfumato.sensing.tracking.rounds import Track, track
 
@@ -114,7 +121,8 @@ def track_sources(
             unlikely=UNLIKELY, known=faulty,
         )  # fmt: skip
         faulty = (*faulty, *new)
-        if not (new and leave_out_faulty):
+        too_many = len(faulty) > MAX_FAULTY * len(names)
+        if not (new and leave_out_faulty) or too_many:
             break
         scene = scene.without(new)
     faulty = tuple(replace(one, unit=ground.reading_unit) for one in faulty)
@@ -127,6 +135,8 @@ def track_sources(
         looked_at=looked_at,
         mixed=found.mixed,
         fewer=found.fewer,
+        left_out=LeftOut(len(faulty), len(names), too_many) if leave_out_faulty else None,
+        level=_level(scene, ground),
     )
     verdicts = verdicts_of_rounds(fits, count=count, whole=verdict)
     if leave_out_faulty:
@@ -187,6 +197,18 @@ class _Scene:
         return _Scene(
             part_of(self.operator, rows), values[kept], tuple(self.rounds[at] for at in kept)
         )
+
+
+def _level(scene: _Scene, ground: Site) -> SharedLevel | None:
+    """What all sensors read above their level on average, where that is more than sources make alike."""
+    if ground.level is None:
+        return None
+    read = np.isfinite(scene.values).sum(axis=0)
+    there = np.flatnonzero(read)
+    sigma = max(scene.noises) / float(np.sqrt(read[there].min()))
+    means = np.nanmean(scene.values[:, there], axis=0)
+    operator = part_of(scene.operator, there)
+    return shared_level(operator, means, sigma=sigma, unit=ground.reading_unit)
 
 
 def _gaps(scene: _Scene, names: tuple[str, ...], looked_at: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
+    from sfumato.sensing.diagnostics.shared_level import SharedLevel
     from sfumato.sensing.diagnostics.track_fit import RoundFit
     from sfumato.sensing.recovery.answer import Answer
     from sfumato.sensing.recovery.certificate import Status
@@ -128,6 +129,25 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
     return doubts
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many of the sensors of a track were left out, since the others contradict them."""
+
+    count: int
+    sensors: int
+    too_many: bool
+
+    @property
+    def message(self) -> str:
+        """What that says of the track, or ""."""
+        told = f"{self.count} of {self.sensors} sensors contradict the others"
+        if self.too_many:
+            return (
+                f"{told}, too many to be broken: rather the site does not fit (places, names, unit)"
+            )
+        return f"{told}, and were left out" if self.count else ""
+
+
 def verdict_of_track(
     fits: Sequence[RoundFit],
     *,
@@ -137,6 +157,8 @@ def verdict_of_track(
     looked_at: int,
     mixed: bool,
     fewer: float | None,
+    left_out: LeftOut | None = None,
+    level: SharedLevel | None = None,
 ) -> Verdict:
     """The verdict on a whole track.
 
@@ -151,6 +173,8 @@ def verdict_of_track(
         looked_at: In how many rounds such sensors were looked for.
         mixed: Whether the draws of a sampled track agree.
         fewer: How many times likelier the readings are with one source fewer.
+        left_out: How many sensors were left out; None where that was not asked for.
+        level: What all sensors read above their level, where that is more than sources make alike.
 
     Returns:
         The verdict on the whole; `verdicts_of_rounds` has those on each round.
@@ -175,6 +199,8 @@ def verdict_of_track(
             f"{_explain(count, well=False)} all rounds together (p = {together:.1e}), though each by itself: "
             "look at single sensors, the unit and the noise"
         )
+    if left_out is not None and left_out.too_many:
+        against.insert(0, left_out.message)
     sure = [one for one in suspects if one.p_value < UNLIKELY]
     named = [f"{one.message}; `leave_out_faulty` leaves it out" for one in suspects]
     if against or sure:
@@ -185,6 +211,10 @@ def verdict_of_track(
         return Verdict("nothing", f"nothing can be told: {why}")
     doubts = [] if mixed else ["its draws did not mix: it is one of several tracks that fit"]
     doubts += named
+    if left_out is not None and left_out.message:
+        doubts.append(left_out.message)
+    if level is not None:
+        doubts.append(level.message)
     if mixed and fewer is not None and fewer >= 1:
         doubts.append(f"one source fewer explains the readings better: try `count` {count - 1}")
     if not looked_at:

@@ -46,8 +46,7 @@ class SharedLevel:
         return (
             f"all sensors read about {self.unit.text(self.offset)} above their level, and that is "
             f"{self.share:.0%} of what they read, more than any one source makes alike everywhere: if the "
-            "level has changed there may be nothing else; `fit='offset'` finds both, a running baseline "
-            "takes it off"
+            "level has changed there may be nothing else; a running baseline takes it off"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -253,7 +253,7 @@ def test_pairs_are_a_history_like_any_table() -> None:
     pairs: Any = [*begun, *changed]
     ledger = open_ledger(HALL, "hall.ledger", ZCDP(9)).ledger
     asked: dict[str, Any] = {"ledger": ledger, "loss": ZCDP(1), "history": True}
-    said = {"round_time": "5m", "since": FORM.since, "until": FORM.until}
+    said: dict[str, Any] = {"round_time": "5m", "since": FORM.since, "until": FORM.until}
     for left_out in said:
         with pytest.raises(InvalidParameter, match="its times would tell when; say `round_time`"):
             release_readings(pairs, HALL, **asked, **{**said, left_out: ""}, some=True)
@@ -298,7 +298,7 @@ def test_what_is_said_beside_windows_is_theirs_unless_they_say_it() -> None:
     Path("ha.csv").write_text(HEAD + BEGUN)
     Path("r.csv").write_text("time,0,1,2,3\n2026-11-16T09:05Z,1,1,1,1\n")
     asked: dict[str, Any] = {"share": 9, "round_time": "5m"}
-    beside = {"since": FORM.since, "until": FORM.until}
+    beside: dict[str, Any] = {"since": FORM.since, "until": FORM.until}
     made = release_readings("ha.csv", HALL, windows=Windows("a", ZCDP(2), "10m"), **asked, **beside)
     assert len(made.readings.snapshots) == 3
     release_readings("r.csv", HALL, windows=Windows("b", ZCDP(2), "10m"), **asked, **beside)

@@ -20,7 +20,6 @@ from sfumato.cli.main import app
 from sfumato.figures.recovery import plane as plane_picture
 from sfumato.privacy import MovedMass
 from sfumato.sensing import heat_line, heat_plane
-from sfumato.sensing.diagnostics.shared_level import SharedLevel
 from sfumato.sensing.model.operators.places import even_places
 from sfumato.sensing.pipeline import recover_sources
 from sfumato.sensing.planning import synthetic_site
@@ -155,8 +154,8 @@ def test_a_picture_has_a_plain_word_for_every_parameter_that_a_verdict_names() -
     files += [*(room / "diagnostics").glob("*.py"), *(room / "recovery").rglob("*.py")]
     said = set[str]().union(*map(said_parameters, files))
     assert {"fit='offset'", "fit='sensors'", "leave_out_faulty"} <= said <= set(PLAIN)
-    level = SharedLevel(1.0, 0.1, 0.9, 0.4)
-    assert "a fit of the level finds both" in without_parameters(level.message)
+    told = without_parameters("and `fit='offset'` finds both")
+    assert told == "and a fit of the level finds both"
 
 
 def test_a_ceiling_that_holds_r_down_is_told_with_what_a_larger_one_gives(

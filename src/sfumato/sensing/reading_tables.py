@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from sfumato.sensing.model.site import Site
 
 HOME_ASSISTANT = ("entity_id", "state", "last_changed")
-CHANGED = {"last_changed", "last_updated"}
 """Columns of the history that Home Assistant exports: a row whenever a state changes."""
+CHANGED = {"last_changed", "last_updated"}
 
 Snapshots = list[tuple[str, dict[str, float]]]
 """Readings by sensor, for each time in the order in which times come."""

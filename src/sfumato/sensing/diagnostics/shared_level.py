@@ -46,8 +46,7 @@ class SharedLevel:
         return (
             f"all sensors read about {self.unit.text(self.offset)} above their level, and that is "
             f"{self.share:.0%} of what they read, more than any one source makes alike everywhere: if the "
-            "level has changed there may be nothing else; `fit='offset'` finds both, a running baseline "
-            "takes it off"
+            "level has changed there may be nothing else; a running baseline takes it off"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -64,8 +63,13 @@ class SharedLevel:
     @staticmethod
     def from_json(data: Any) -> SharedLevel:
         """What a JSON object states."""
-        numbers = (float(data[name]) for name in ("offset", "offset_error", "share", "single"))
-        return SharedLevel(*numbers, ReadingUnit.from_json(data["unit"]))
+        return SharedLevel(
+            float(data["offset"]),
+            float(data["offset_error"]),
+            float(data["share"]),
+            float(data["single"]),
+            ReadingUnit.from_json(data["unit"]),
+        )
 
 
 def shared_level(

@@ -115,7 +115,7 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
     if fit is not None and not fit.converged:
         doubts.append("it did not come to rest, so it is a guess")
     if told.level is not None:
-        doubts.append(told.level.message)
+        doubts.append(f"{told.level.message}, and `fit='offset'` finds both")
     if told.ceiling is not None and told.ceiling.matters:
         doubts.append(told.ceiling.message)
     if beliefs is not None and beliefs.doubt:

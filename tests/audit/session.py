@@ -32,6 +32,9 @@ class InMemory(Receipts):
     def write(self, number: int, asked: bytes, values: IntArray) -> None:
         self.kept[number] = asked, values
 
+    def mark_opened(self, number: int) -> None:
+        """Nobody asks."""
+
     def remove(self) -> None:
         self.kept.clear()
 
@@ -54,7 +57,7 @@ class Others:
         """The last of them is curious, and keeps what it sent."""
         scales, trust = (self.mechanism.scale,), self.mechanism.trust
         sent = [
-            round_input(one, len(self.own) + 1, self.none, scales, self.none, trust)
+            round_input(one, len(self.own) + 1, self.none, scales, self.none, trust, asked=b"")
             for one in self.receipts
         ]
         self.own.append(sent[-1])

@@ -56,7 +56,7 @@ class End:
 
     def __init__(self, together: Together, me: int) -> None:
         self.together, self.me, self.traffic = together, me, Traffic(1, 1)
-        self.calls = {"tell": 0, "sum": 0}
+        self.calls = {"tell": 0, "compare": 0, "sum": 0}
 
     def __enter__(self) -> End:
         return self
@@ -67,7 +67,8 @@ class End:
             self.together.barrier.abort()
 
     def tell(self, values: Any) -> Any:
-        self._stop("tell")
+        # Three numbers are what a round asks for.
+        self._stop("compare" if len(values) == 3 else "tell")
         return np.stack(self.together.exchange(self.me, values))
 
     def sum(self, values: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import os
 import shutil
 import signal
@@ -15,11 +17,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from tests.heatmap.distributed.in_threads import NAMES, charged, counts_of, plan_of
 
-from sfumato.errors import MissingPackage, SessionStopped
-from sfumato.heatmap.distributed import MODULUS, SecureSums, make_certificates, read_parties
-from sfumato.heatmap.distributed._secure_sum_child import GOODBYE, Exchange
+from sfumato.errors import InvalidInput, MissingPackage, SessionStopped
+from sfumato.heatmap.distributed import (
+    MODULUS,
+    SecureSums,
+    _secure_sum_child,
+    make_certificates,
+    read_parties,
+)
+from sfumato.heatmap.distributed._secure_sum_child import GOODBYE, Exchange, NoPickle, Stopped
+from sfumato.heatmap.distributed.certificates import fingerprint
 
 WAIT = 120.0  # seconds; only a broken test waits so long
 
@@ -153,7 +165,7 @@ class Transport:
 
     def get_extra_info(self, what: str) -> Any:
         assert what == "ssl_object"
-        return SimpleNamespace(getpeercert=lambda: {"subjectAltName": (("DNS", self.name),)})
+        return SimpleNamespace(getpeercert=lambda binary_form: self.name.encode() * binary_form)
 
     def abort(self) -> None:
         self.aborted = True
@@ -177,7 +189,10 @@ class Inner:
 
 def exchange(peer: int | None) -> tuple[Exchange, Any]:
     mpc = SimpleNamespace(pid=2, parties=[SimpleNamespace(protocol=None) for _ in NAMES])
-    child: Any = SimpleNamespace(mpc=mpc, exchanger=Inner, names=list(NAMES))
+    # A certificate is known by its bytes, here those of a name.
+    prints = [{"fingerprint": hashlib.sha256(name.encode()).hexdigest()} for name in NAMES]
+    config = {"parties": prints}
+    child: Any = SimpleNamespace(mpc=mpc, exchanger=Inner, names=list(NAMES), config=config)
     return Exchange(child, peer), mpc
 
 
@@ -191,7 +206,7 @@ def exchange(peer: int | None) -> tuple[Exchange, Any]:
         (0, "uri", None, False),
     ],
 )
-def test_each_end_is_held_to_the_name_in_its_certificate(
+def test_each_end_is_held_to_its_very_certificate(
     peer: int | None, name: str, said: int | None, kept: bool
 ) -> None:
     made, mpc = exchange(peer)
@@ -219,6 +234,46 @@ def test_a_party_that_leaves_says_because_of_whom(last: int | None, blamed: int)
     made.inner.receive = lambda _: None
     made.receive(5)
     assert [one.party for one in stopped] == [blamed]
+
+
+@pytest.mark.unit
+def test_a_file_of_two_certificates_or_of_an_authority_is_none_of_a_party(
+    folder: Path, tmp_path: Path
+) -> None:
+    """What TLS takes from such a file would speak for a second party."""
+    own, other = (folder / "certificates" / f"{name}.crt" for name in ("uri", "vaud"))
+    two = tmp_path / "uri.crt"
+    two.write_bytes(own.read_bytes() + other.read_bytes())
+    with pytest.raises(InvalidInput, match="is no certificate that can be read"):
+        fingerprint(two, "uri")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "uri")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("uri")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    two.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    with pytest.raises(InvalidInput, match="can sign other certificates"):
+        fingerprint(two, "uri")
+
+
+@pytest.mark.unit
+def test_nothing_is_unpickled() -> None:
+    """Sums go on in processes whose MPyC has this in the place of pickle, as the tests above do."""
+    with pytest.raises(Stopped, match="no bytes of the field"):
+        NoPickle().loads(b"")
+    source = Path(_secure_sum_child.__file__).read_text()
+    assert "mpyc.runtime.pickle = NoPickle()" in source
+    assert "mpc.options.no_prss and mpc.options.mix32_64bit" in source
 
 
 @pytest.mark.unit

@@ -17,10 +17,17 @@ from tests.heatmap.distributed.in_threads import (
     charged,
     counts_of,
     plan_of,
+    rows_of,
     run_all,
 )
 
-from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerMismatch, SessionStopped
+from sfumato.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerBusy,
+    LedgerMismatch,
+    SessionStopped,
+)
 from sfumato.heatmap import PyramidMethod, ZoomMethod
 from sfumato.heatmap.distributed import (
     check_joint,
@@ -214,6 +221,71 @@ def test_a_party_without_receipts_does_not_go_on(stopped: Path) -> None:
 
 
 @pytest.mark.fault
+def test_the_last_receipt_is_missed_too(stopped: Path) -> None:
+    """Two rounds were opened, a third begun: without its second receipt a party would draw that round again."""
+    (folder,) = (stopped / "vaud.ledger.joint").iterdir()
+    for name in ("0003.round", "0002.round"):
+        (folder / name).unlink(missing_ok=True)
+    for other in ("ticino", "uri"):
+        (theirs,) = (stopped / f"{other}.ledger.joint").iterdir()
+        (theirs / "0003.round").unlink(missing_ok=True)
+    said = told(run_all(plans(stopped), Together()))
+    assert said[0].startswith("vaud has no receipts of rounds that others have begun")
+
+
+@pytest.mark.fault
+def test_other_rows_do_not_go_on(stopped: Path) -> None:
+    """A user who moves from one cell to another between two rounds would pay on two paths."""
+    asked = plans(stopped)
+    asked[1] = plan_of(stopped, 1, source=rows_of(1, users=41))
+    said = told(run_all(asked, Together()))
+    assert "this party's rows have changed since the session was begun" in said[1]
+    assert charged(stopped) == [1, 1, 1]
+
+
+@pytest.mark.fault
+def test_what_one_party_gave_up_does_not_go_on(stopped: Path) -> None:
+    asked = plans(stopped)
+    (folder,) = (stopped / "uri.ledger.joint").iterdir()
+    Receipts(stopped / "uri.ledger", folder.name).abandon()
+    said = told(run_all(asked, Together()))
+    assert "this party has given up session" in said[1]
+    assert [file.name for file in folder.iterdir()] == ["abandoned"]
+
+
+@pytest.mark.fault
+def test_a_ledger_with_receipts_is_not_moved(stopped: Path, tmp_path: Path) -> None:
+    with pytest.raises(LedgerBusy, match="receipts of a joint session that is not over"):
+        Ledger(stopped / "uri.ledger").move(tmp_path / "other.ledger")
+
+
+@pytest.mark.unit
+def test_parties_that_ask_for_other_counts_open_nothing(tmp_path: Path) -> None:
+    """Cells are chosen by arithmetic of each party's own machine."""
+
+    class Ends:
+        def tell(self, values: Any) -> Any:
+            return np.stack([values, values, values + (len(values) == 3)])
+
+        def sum(self, values: Any) -> Any:
+            raise AssertionError(f"{len(values)} values left")
+
+    party = JointSession(
+        Ends(), Joint(3), names=NAMES, receipts=Receipts(tmp_path / "a.ledger", "s")
+    )
+    with pytest.raises(SessionStopped, match="vaud asks for other counts in round 1"):
+        party.noisy_sum(np.arange(5), [Fraction(8)], np.zeros(5, dtype=np.int64), Joint(3))
+    assert not list(tmp_path.iterdir()), "a share was drawn"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("other", [{"rows_per_user": 3}, {"weight": "w", "weight_step": 1}])
+def test_what_rows_count_is_compared(folder: Path, other: dict[str, Any]) -> None:
+    one, two = plan_of(folder, 0).request, plan_of(folder, 1, **other).request
+    assert one.told["measure"] != two.told["measure"]
+
+
+@pytest.mark.fault
 def test_a_new_session_is_charged_again_and_at_all_parties(stopped: Path) -> None:
     asked = plans(stopped)
     asked[0] = plan_of(stopped, 0, anew=True)
@@ -229,15 +301,20 @@ def test_a_new_session_is_charged_again_and_at_all_parties(stopped: Path) -> Non
 
 
 @pytest.mark.fault
-def test_a_torn_receipt_was_never_sent(tmp_path: Path) -> None:
+def test_a_draft_was_never_sent_and_a_damaged_receipt_may_have_been(tmp_path: Path) -> None:
     found = Receipts(tmp_path / "a.ledger", "0" * 16 + "-" + "1" * 16)
     found.write(1, b"a" * 32, np.arange(3))
     found.write(2, b"b" * 32, np.arange(4))
     file = found.folder / "0002.round"
     assert file.stat().st_mode & 0o077 == 0, "others may read receipts"
+    (found.folder / "0003.round.draft").write_bytes(b"torn")
+    assert found.begun() == 2
+    assert found.sent(3, b"b" * 32, 4) is None
+    found.write(3, b"c" * 32, np.arange(2))
     file.write_bytes(file.read_bytes()[:-1])
-    assert found.begun() == 1
-    assert found.sent(2, b"b" * 32, 4) is None
+    for ask in (found.begun, lambda: found.sent(2, b"b" * 32, 4)):
+        with pytest.raises(SessionStopped, match="is damaged, and what it told may have been sent"):
+            ask()
     with pytest.raises(SessionStopped, match="asks for other counts than its receipt"):
         found.sent(1, b"c" * 32, 3)
 

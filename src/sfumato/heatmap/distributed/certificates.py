@@ -6,6 +6,7 @@ import datetime
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ def fingerprint(path: Path, name: str) -> str:
     from cryptography.hazmat.primitives import hashes
 
     try:
-        found = x509.load_pem_x509_certificate(path.read_bytes())
+        (found,) = x509.load_pem_x509_certificates(
+            path.read_bytes()
+        )  # a second would be believed too
         alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         said = alternatives.value.get_values_for_type(x509.DNSName)
     except (OSError, ValueError, x509.ExtensionNotFound) as problem:
@@ -117,6 +120,12 @@ def fingerprint(path: Path, name: str) -> str:
             f"{path} is no certificate that can be read ({type(problem).__name__}): make one with sfumato "
             "joint certificates; nothing was charged"
         ) from problem
+    with suppress(x509.ExtensionNotFound):
+        if found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
+            raise InvalidInput(
+                f"{path} can sign other certificates: make one with sfumato joint certificates; nothing was "
+                "charged"
+            )
     if said != [name]:
         raise InvalidInput(
             f"{path} is the certificate of {', '.join(said) or 'nobody'}, not of {name}; nothing was charged"

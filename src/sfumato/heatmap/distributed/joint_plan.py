@@ -24,7 +24,6 @@ from sfumato.heatmap.distributed.session import (
     READY,
     Agreed,
     JointSession,
-    Standing,
     agree,
     compare_standings,
 )
@@ -120,6 +119,11 @@ class JointPlan:
             )
             resumed = ", which was begun before, goes on" if agreed.resumed else ""
             say(f"all parties ask for the same; session {agreed.session}{resumed}")
+            if agreed.resumed and Receipts(self.planned.ledger.path, agreed.session).abandoned:
+                raise SessionStopped(
+                    f"this party has given up session {agreed.session}: begin with `anew` at all "
+                    "parties, which is charged again"
+                )
             if self.given_up:
                 Receipts(self.planned.ledger.path, self.given_up).abandon()
             session = JointSession(
@@ -143,7 +147,7 @@ class JointPlan:
         with run.on(ledger):
             kept, opens = run.drawn(ledger), True
             if agreed.resumed:
-                standing = Standing(run.made(ledger), kept, session.begun())
+                standing = session.standing(charged=run.made(ledger), drawn=kept)
                 opens = compare_standings(connected, standing, names=self.parties.names)
             guarded = None if kept else self._counted(say)
             session.meet(READY, "has counted its rows")

@@ -11,7 +11,7 @@ from sfumato.errors import InvalidParameter, LedgerMismatch
 from sfumato.heatmap.distributed.joint_plan import JointPlan
 from sfumato.heatmap.distributed.parties import Parties, read_parties
 from sfumato.heatmap.distributed.receipts import Receipts, sessions_beside
-from sfumato.heatmap.distributed.request import PROTOCOL, JointRequest, joint_request
+from sfumato.heatmap.distributed.request import PROTOCOL, JointRequest, joint_request, measure_of
 from sfumato.heatmap.distributed.results import JointResult, PlannedJoint
 from sfumato.heatmap.distributed.secure_sum import (
     MODULUS,
@@ -22,7 +22,7 @@ from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.methods.joint import JointMethod
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method
-from sfumato.heatmap.pipeline.options import HeatmapOptions, is_private
+from sfumato.heatmap.pipeline.options import HeatmapOptions, is_private, rows_of
 from sfumato.heatmap.pipeline.outputs import Watch
 from sfumato.heatmap.pipeline.release import plan_release
 from sfumato.heatmap.pipeline.release_plan import ReleasePlan
@@ -186,11 +186,17 @@ def plan_joint(
         )
     group.check_key(number)
     inner = as_method(method)
+    # A helper says what rows count as all do, and has none.
+    measure = measure_of(rows_of(None, columns, options).columns)
     if own.helper:
         columns, options = None, _without_rows(options)
 
     def unfinished(asked: HeatmapRequest) -> str:
-        return "" if anew else _unfinished(budget, joint_request(asked, inner, group, budget))
+        return (
+            ""
+            if anew
+            else _unfinished(budget, joint_request(asked, inner, group, budget, measure=measure))
+        )
 
     planned = plan_release(
         _nobody() if own.helper else source,
@@ -206,7 +212,7 @@ def plan_joint(
         paid_for=lambda asked: bool(unfinished(asked)),
         **options,
     )
-    request = joint_request(planned.asked, inner, group, budget)
+    request = joint_request(planned.asked, inner, group, budget, measure=measure)
     chance = _chance(planned, group.trust)
     result = PlannedJoint(
         planned.result,

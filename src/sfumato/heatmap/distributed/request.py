@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from sfumato import __version__
@@ -14,6 +15,7 @@ from sfumato.heatmap.methods.protocol import MapMethod
 from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import canonical, encode, parameters
+from sfumato.records import Columns
 
 PROTOCOL = "joint/1"
 FIELDS = (
@@ -54,8 +56,21 @@ class JointRequest:
         )
 
 
+def measure_of(columns: Columns) -> tuple[Any, ...]:
+    """What rows count, whatever their columns are called: the same at all parties, or sums mean nothing."""
+    step = None if columns.step is None else str(Fraction(columns.step))
+    weighted = columns.weight is not None
+    own = (step, columns.cap) if weighted else (None, None)
+    return (columns.rows_per_user, weighted, *own, columns.user is None)
+
+
 def joint_request(
-    asked: HeatmapRequest, method: MapMethod[Any], parties: Parties, ledger: Ledger
+    asked: HeatmapRequest,
+    method: MapMethod[Any],
+    parties: Parties,
+    ledger: Ledger,
+    *,
+    measure: Sequence[Any],
 ) -> JointRequest:
     """What a party asks the others for."""
     area = asked.request.asked["area"]
@@ -71,6 +86,6 @@ def joint_request(
         "epsilon": str(asked.epsilon),
         "method": [method.name, json.loads(canonical(parameters(method)))],
         "unit": [ledger.header.unit, encode(ledger.header.neighbors)],
-        "measure": asked.rows.columns.rows_per_user,
+        "measure": list(measure),
     }
     return JointRequest(told)

@@ -121,7 +121,7 @@ class SecureSums:
         return from_field(self._ask("sum", elements).tolist(), MODULUS)
 
     def _config(self) -> dict[str, Any]:
-        own = self.parties
+        own, prints = self.parties, self.parties.fingerprints()
         return {
             "me": self.me,
             "modulus": MODULUS,
@@ -135,6 +135,7 @@ class SecureSums:
                     "host": one.host,
                     "port": one.port,
                     "certificate": str(own.certificate(at)),
+                    "fingerprint": prints[at],
                 }
                 for at, one in enumerate(own.parties)
             ],

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter, SessionStopped
-from sfumato.heatmap.distributed.receipts import Receipts, round_hash
+from sfumato.heatmap.distributed.receipts import Receipts, after_round, round_hash
 from sfumato.heatmap.distributed.request import FIELDS, JointRequest
 from sfumato.heatmap.distributed.secure_sum import PartySums
 from sfumato.privacy import Joint
@@ -51,9 +51,10 @@ def round_input(
     scales: Sequence[Fraction],
     which: IntArray,
     trust: Joint,
+    *,
+    asked: bytes,
 ) -> IntArray:
     """What a party sends in a round: what its receipt says; else fresh, and on its disk before it leaves."""
-    asked = round_hash(scales, which)
     sent = receipts.sent(number, asked, values.size)
     if sent is None:
         sent = noisy_input(values, scales, which, trust)
@@ -69,12 +70,14 @@ class Standing:
         charged: Whether its ledger has paid.
         drawn: Whether it has kept all that was opened.
         begun: How many rounds it may have sent.
+        opened: How many rounds it has seen the sum of.
 
     """
 
     charged: bool
     drawn: bool
     begun: int
+    opened: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class JointSession(SharedNoise):
         self._sums, self._trust, self._names, self._receipts = sums, trust, names, receipts
         self._watch = watch or (lambda _: None)
         self.rounds = self.counts = 0
+        self._before = b""
 
     @property
     def trust(self) -> Joint:
@@ -129,19 +133,25 @@ class JointSession(SharedNoise):
                 f"the session is of {self._trust}, not of {trust}; nothing was drawn"
             )
         self._begin()
-        return self._opened(
-            round_input(self._receipts, self.rounds + 1, values, scales, which, trust)
-        )
+        number, asked = self.rounds + 1, round_hash(self._before, scales, which)
+        self._compare(asked, values.size)
+        sent = round_input(self._receipts, number, values, scales, which, trust, asked=asked)
+        return self._opened(asked, sent)
 
-    def begun(self) -> int:
-        """How many rounds this party may have sent in an earlier attempt."""
-        return self._receipts.begun()
+    def hold(self, sums: bytes) -> None:
+        """Refuse to go on with other rows than the session was begun with."""
+        self._receipts.hold(sums)
+
+    def standing(self, *, charged: bool, drawn: bool) -> Standing:
+        """How far this party is in a session that was begun before."""
+        return Standing(charged, drawn, self._receipts.begun(), self._receipts.opened())
 
     def replay(self) -> None:
         """Send again what was sent, for parties that lack it: this one has kept all that was opened."""
         self._begin()
-        for sent in self._receipts.all_sent():
-            self._opened(sent)
+        for asked, sent in self._receipts.all_sent():
+            self._compare(asked, sent.size)
+            self._opened(asked, sent)
 
     def meet(self, stage: int, at: str) -> None:
         """Wait until all parties are as far; `at` says what this one has done."""
@@ -162,9 +172,21 @@ class JointSession(SharedNoise):
             self._watch("waiting until all parties have charged their ledgers")
             self.meet(CHARGED, "has charged its ledger")
 
-    def _opened(self, sent: IntArray) -> IntArray:
+    def _compare(self, asked: bytes, size: int) -> None:
+        """Whether all parties ask for the same counts with the same noise, before any share leaves."""
+        own = [self.rounds + 1, size, int.from_bytes(asked[:WORD], "big")]
+        for name, theirs in zip(self._names, self._sums.tell(np.array(own)).tolist(), strict=True):
+            if theirs != own:
+                raise SessionStopped(
+                    f"{name} asks for other counts in round {self.rounds + 1} than this party: their machines, "
+                    "libraries or receipts differ"
+                )
+
+    def _opened(self, asked: bytes, sent: IntArray) -> IntArray:
         found = self._sums.sum(sent)
         self.rounds += 1
+        self._receipts.mark_opened(self.rounds)
+        self._before = after_round(asked, found)
         self.counts += sent.size
         self._watch(f"round {self.rounds}: {sent.size:,} count{'s' * (sent.size > 1)} opened")
         return found
@@ -214,7 +236,10 @@ def agree(
             "parties would go on with different sessions: begin with `anew` at all, which is charged again"
         )
     if whose:
-        return Agreed(whose.pop(), resumed=True)
+        (session_name,) = whose
+        if not session_name.startswith(request.digest[:16]):
+            raise SessionStopped("a party would go on with a session of another request")
+        return Agreed(session_name, resumed=True)
     mixed = hashlib.sha256(request.digest.encode() + nonces.astype(">i8").tobytes())
     return Agreed(f"{request.digest[:16]}-{mixed.hexdigest()[:16]}", resumed=False)
 
@@ -234,13 +259,14 @@ def compare_standings(sums: PartySums, own: Standing, *, names: Sequence[str]) -
         SessionStopped: A party lacks receipts of what others have sent, so that nobody can go on.
 
     """
-    told = sums.tell(np.array([own.charged, own.drawn, own.begun], dtype=np.int64))
-    charged, drawn, begun = told.T
+    told = sums.tell(np.array([own.charged, own.drawn, own.begun, own.opened], dtype=np.int64))
+    charged, drawn, begun, opened = told.T
     if drawn.all():
         return False
     # A round begins when that before it was opened, which took all parties; a charge comes before all.
     most = int(begun.max())
-    lacking = (begun < most - 1) | ((most > 0) & (charged == 0)) | ((drawn == 1) & (begun < most))
+    lost = (begun < most - 1) | (begun < int(opened.max()))
+    lacking = lost | ((most > 0) & (charged == 0)) | ((drawn == 1) & (begun < most))
     if lacking.any():
         who = [name for name, lacks in zip(names, lacking, strict=True) if lacks]
         raise SessionStopped(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -83,7 +84,11 @@ class JointMechanism(Generic[U]):
         return self.mechanism.restore(data)
 
     def sample(self, values: CellSums, noise: Noise) -> U:
-        """Round by round; the values are this party's own."""
+        """Round by round; the values are this party's own, and stay the same if the session goes on."""
+        hold = getattr(noise, "hold", None)
+        if hold is not None:
+            counted = values.codes.tobytes() + b"|" + values.units.tobytes()
+            hold(hashlib.sha256(counted).digest())
         return self.mechanism.sample_by(InShares(noise, self.trust), values)
 
 

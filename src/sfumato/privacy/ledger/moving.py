@@ -44,6 +44,11 @@ def move(ledger: Ledger, to: Path | None) -> Ledger:
             terms.check_open(now, ledger.path)
             if new.exists() or new.is_symlink():
                 raise ExistsAlready(f"{to} exists already and is kept; nothing was moved")
+            if any(real.with_name(f"{real.name}.joint").glob("*/*.round")):
+                raise LedgerBusy(
+                    f"{ledger.path} has receipts of a joint session that is not over: go on with it, or "
+                    "begin anew; nothing was moved"
+                )
             _copy_store(real, new)
             row = {"kind": "moved", "time": timestamp(), "from": str(real), "to": str(new)}
             draft = ledger_file.moved_file(held, real, new, row)

@@ -33,7 +33,7 @@ class Run:
     draws: list[tuple[str, float, int]] = field(default_factory=list)
     paid: list[tuple[Any, ...]] = field(default_factory=list)
     message: str = ""
-    models: list[str] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list)
 
     @property
     def flow(self) -> tuple[object, ...]:

@@ -21,7 +21,9 @@ def test_blurs_and_windows_are_those_of_scipy(side: int, rng: np.random.Generato
         meant = [ndimage.gaussian_filter(one, sigma, mode="nearest") for one in pictures]
         assert np.array_equal(blur_each(pictures, sigma), meant)
     mask = pictures[0] > 0.01
-    assert np.array_equal(any_around(mask), ndimage.binary_dilation(mask, np.ones((3, 3))))
+    assert np.array_equal(
+        any_around(mask), ndimage.binary_dilation(mask, np.ones((3, 3), dtype=bool))
+    )
     for width in (1, 3, 7):
         assert np.array_equal(
             highest_around(pictures[0], width), ndimage.maximum_filter(pictures[0], width)

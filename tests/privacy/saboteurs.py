@@ -232,7 +232,8 @@ def a_party_that_reuses_its_share() -> None:
 
 def a_session_that_reuses_its_shares() -> None:
     session: Any = import_module("sfumato.heatmap.distributed.session")
-    true, kept = session.draw_shares, []
+    true = session.draw_shares
+    kept: list[Any] = []
 
     def again(*arguments: Any) -> Any:
         kept.append(kept[0] if kept else true(*arguments))

@@ -307,7 +307,7 @@ def test_a_draft_was_never_sent_and_a_damaged_receipt_may_have_been(tmp_path: Pa
     found.write(2, b"b" * 32, np.arange(4))
     file = found.folder / "0002.round"
     assert file.stat().st_mode & 0o077 == 0, "others may read receipts"
-    (found.folder / "0003.round.draft").write_bytes(b"torn")
+    (found.folder / ".sfumato-0003.round").write_bytes(b"torn")
     assert found.begun() == 2
     assert found.sent(3, b"b" * 32, 4) is None
     found.write(3, b"c" * 32, np.arange(2))

@@ -143,8 +143,8 @@ def draw_plane_recovery(
         diamonds(axis, centers, np.arange(shown.size), label=LEAST)
     if bands:
         norm: Norm = grid.norm if isinstance(grid, Points) else "l1"
-        shown = grid.bounds if isinstance(grid, Grid) else (low_x, low_y, high_x, high_y)
-        areas(axis, bands, norm=norm, least=(high_x - low_x) / 40, within=shown)
+        within = grid.bounds if isinstance(grid, Grid) else (low_x, low_y, high_x, high_y)
+        areas(axis, bands, norm=norm, least=(high_x - low_x) / 40, within=within)
     _sensors(axis, spots, read, unit)
     if suspects:
         _rings(axis, spots[list(suspects)])

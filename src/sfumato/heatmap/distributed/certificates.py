@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
-from sfumato.files import sync_folder
+from sfumato.files import sync_folder, write_file
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 DAYS = 730
@@ -86,11 +85,9 @@ def make_certificates(
     written, until = [], datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     for name in names:
         key, certificate = _made(name, until)
-        for suffix, text, mode in (("key", key, 0o600), ("crt", certificate, 0o644)):
+        for suffix, text in (("key", key), ("crt", certificate)):
             path = place / f"{name}.{suffix}"
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-            with os.fdopen(handle, "wb") as file:
-                file.write(text)
+            write_file(path, text, private=suffix == "key")
             written.append(str(path))
     sync_folder(place)
     return MadeCertificates(str(place), tuple(names), tuple(written), until.date().isoformat())

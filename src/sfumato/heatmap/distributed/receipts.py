@@ -13,7 +13,6 @@ Proof: docs/proofs/joint-session.md
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from fractions import Fraction
@@ -23,7 +22,7 @@ import numpy as np
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidInput, SessionStopped
-from sfumato.files import sync_folder
+from sfumato.files import sync_folder, write_file
 
 HASH = 32
 ABANDONED, ROWS = "abandoned", "rows"
@@ -92,14 +91,7 @@ class Receipts:
         """A file that is there whole or not at all, and on the disk."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.parent.chmod(0o700)
-        draft = path.with_name(f"{path.name}.draft")
-        draft.unlink(missing_ok=True)  # of a process that died while it wrote: nothing was sent
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        draft.rename(path)
+        write_file(path, data, private=True)
         for folder in (self.folder, self.folder.parent, self.folder.parent.parent):
             sync_folder(folder)
 

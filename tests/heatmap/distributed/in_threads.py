@@ -18,7 +18,7 @@ from sfumato.heatmap.distributed import JointPlan, JointResult, Traffic, plan_jo
 from sfumato.privacy import Joint, Ledger, PureDP
 
 NAMES = ("ticino", "uri", "vaud")
-WAIT = 120  # seconds; only a broken test waits so long
+WAIT = 600  # seconds; only a broken test waits so long
 Outcome = JointResult | BaseException
 
 

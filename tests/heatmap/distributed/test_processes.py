@@ -33,7 +33,7 @@ from sfumato.heatmap.distributed import (
 from sfumato.heatmap.distributed._secure_sum_child import GOODBYE, Exchange, NoPickle, Stopped
 from sfumato.heatmap.distributed.certificates import fingerprint
 
-WAIT = 120.0  # seconds; only a broken test waits so long
+WAIT = 600.0  # seconds; only a broken test waits so long
 
 
 def free_ports(many: int) -> list[int]:

@@ -150,9 +150,11 @@ def _maps_apart(maps: list[_Story]) -> list[str]:
         return None if found is None or found.counts is None else canonical(found.counts.to_json())
 
     return [
-        f"{story.file} has other counts than {maps[0].file}"
-        for story in maps[1:]
-        if counts(story) != counts(maps[0])
+        f"{story.file} has no counts to compare"
+        if counts(story) is None
+        else f"{story.file} has other counts than {maps[0].file}"
+        for story in maps
+        if counts(story) is None or counts(story) != counts(maps[0])
     ]
 
 

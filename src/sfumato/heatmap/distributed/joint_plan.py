@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -268,16 +269,15 @@ class JointPlan:
         )
 
 
-class _nothing_charged:  # noqa: N801 - read as a phrase
+@contextmanager
+def _nothing_charged() -> Iterator[None]:
     """Whatever stops a session says what was charged; where nobody said so, nothing was."""
-
-    def __enter__(self) -> None:
-        """Nothing is done."""
-
-    def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        """What a run has said of charges stands."""
-        if isinstance(problem, SfumatoError) and "charged" not in str(problem):
+    try:
+        yield
+    except SfumatoError as problem:
+        if "charged" not in str(problem):
             problem.args = (f"{problem}; nothing was charged", *problem.args[1:])
+        raise
 
 
 def _ready(guarded: Guarded[CellSums] | None) -> Guarded[CellSums]:

@@ -139,7 +139,15 @@ def test_ceilings_are_above_the_weights(parts: int, scale: str) -> None:
     # Shares of blocks are as their sizes times their ceilings, exactly.
     shares = [b - a for a, b in pairwise([0, *cover.thresholds.tolist()])]
     sizes = [1, *(1 << j for j in range(cover.width)), 2 << cover.width]
-    assert len({share / (size * c) for share, size, c in zip(shares, sizes, cover.ceilings)}) == 1  # noqa: B905
+    assert (
+        len(
+            {
+                share / (size * c)
+                for share, size, c in zip(shares, sizes, cover.ceilings, strict=True)
+            }
+        )
+        == 1
+    )
     assert cover.thresholds[-1] <= 2**polya.CHOICE
 
 
@@ -270,7 +278,10 @@ def test_sums_come_back_from_a_field() -> None:
     bits = field_bits(largest=1000 * UNITS, law=law, sums=65_536)
     modulus = 2**bits + 1
     values = np.array([[5, -7 * UNITS, 400 * UNITS], [-6, 2, 600 * UNITS], [0, 0, 0]])
-    sums = [sum(column) % modulus for column in zip(*(to_field(v, modulus) for v in values))]  # noqa: B905
+    sums = [
+        sum(column) % modulus
+        for column in zip(*(to_field(v, modulus) for v in values), strict=True)
+    ]
     assert from_field(sums, modulus).tolist() == values.sum(axis=0).tolist(), "a sum wrapped"
     # At the very ends of what can come, and no further.
     ends = np.array([modulus // 2, -(modulus // 2)])

@@ -31,8 +31,8 @@ HEAD = """# Certified errors, measured
 
 `python -m experiments.sensors.certified --out docs/reference/certified.md` prints this page. Line: 100
 cells, 50 sensors, T 0.05, two adjacent cells swapped, delta 0.1, epsilon 4 unless said, as in
-[estimators](estimators.md), whose settings these are, and sources between cells. *Held* is the share of draws in
-which the truth was in the band at every cut and R was no farther from it than its bound; *none* the share in
+[estimators](estimators.md), whose settings these are, and sources between cells. *Held* is the share of draws
+in which the truth was in the band at every cut and R was no farther from it than its bound; *none* the share in
 which the readings contradicted all sources, so that nothing was certified (they count as not held). Medians:
 the *bound* of R, the *least* that any answer could be certified, and how far R was in truth. Mass spread evenly
 is 1/2 from a source at an end, without any reading. What it means and why it holds:

@@ -131,9 +131,9 @@ def _search(problem: ScaledProblem, inside: FloatArray) -> FloatArray:
         x[going] += step_x
         w[going] += step_w
         near = decrement < NEAR
-        # A bound of 1 is that of z = 0, which no step reaches.
+        # A bound of 1 is that of z = 0, which no step reaches; one below 0 has no end, and proves enough.
         short = x[going, : 2 * r].sum(axis=1) < nothing
-        done = short | (near & (weight[going] >= last))
+        done = short | (x[going, 2 * r] < -GAP) | (near & (weight[going] >= last))
         weight[going[near]] *= GROW
         going = going[~done]
         if not going.size:

@@ -164,7 +164,11 @@ def test_statements_say_who_was_trusted() -> None:
     )
     assert "any 2 of them may pool all that they see" in who_is_trusted(Joint(5, 2), "user")
     assert "protects against outsiders only" in who_is_trusted(Joint(5, 0), "user")
-    assert "of 500 devices at least" in who_is_trusted(Shuffled(500), "user")
+    mixed = who_is_trusted(Shuffled(500, 600, 50), "user")
+    assert "500 to 600 devices add their own shares of the noise, of 500 at most 50 of them" in mixed
+    assert "not to work with whoever adds them up" in mixed
+    assert "a user removed is a device that sends noise and no place" in mixed
+    assert "devices that lie about places" in mixed
     # What was said before is said as before: files hold these words.
     assert str(Guarantee(PureDP(1), AddRemoveUser(), "user")).endswith("removed), central model")
     assert model_name("local") == "local model"
@@ -190,7 +194,7 @@ def test_the_central_model_is_written_as_before(tmp_path: Path) -> None:
     assert told["model"] == "central"
 
 
-@pytest.mark.parametrize("model", ["central", "local", Joint(3), Joint(7, 3), Shuffled(100)])
+@pytest.mark.parametrize("model", ["central", "local", Joint(3), Joint(7, 3), Shuffled(100), Shuffled(100, 120, 9)])
 def test_models_read_as_they_are_written(model: Model) -> None:
     assert decode_model(json.loads(json.dumps(encode_model(model)))) == model
     told = Guarantee(PureDP(1), AddRemoveUser(), "user", model)
@@ -219,6 +223,9 @@ def test_no_other_model_is_read(bad: Any, tmp_path: Path) -> None:
         (lambda: Joint(21, 20), "21 times the variance of a central map; at most 16"),
         (lambda: Joint(3.0), "whole number"),  # type: ignore[arg-type]
         (lambda: Shuffled(1), "batch must be"),
+        (lambda: Shuffled(9, 8), "devices must be a whole number of 9"),
+        (lambda: Shuffled(9, curious=8), "two devices at least must be mixed"),
+        (lambda: Shuffled(20, 330), "16.5 times the variance"),
     ],
 )
 def test_models_that_protect_nobody_are_refused(make: Any, because: str) -> None:

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting.calibration import laplace_scale
 from sfumato.privacy.accounting.losses import PureDP
 from sfumato.privacy.accounting.numbers import Number
-from sfumato.privacy.accounting.trust import Joint
+from sfumato.privacy.accounting.trust import InShares, Joint
 from sfumato.privacy.ledger.guarded import Bound
 from sfumato.privacy.mechanisms._additive import pure_epsilon, saturated
 from sfumato.privacy.noise.laws import LaplaceLaw
@@ -76,7 +76,7 @@ def noisy_sum(
     scales: tuple[Fraction, ...],
     which: IntArray,
     *,
-    trust: Joint,
+    trust: InShares,
     noise: Noise,
 ) -> IntArray:
     """What all parties' values add up to, with noise of scales[which[i]] on entry i.

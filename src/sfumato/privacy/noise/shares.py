@@ -17,7 +17,7 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number
-from sfumato.privacy.accounting.trust import Joint
+from sfumato.privacy.accounting.trust import InShares, Joint, Shuffled
 from sfumato.privacy.noise.polya import share_draws
 from sfumato.privacy.noise.polya_law import PolyaLaw
 from sfumato.privacy.noise.protocol import Noise
@@ -35,11 +35,11 @@ class SharedNoise(Noise, Protocol):
     """
 
     @property
-    def trust(self) -> Joint:
-        """How many parties there are, and how many of them may pool what they know."""
+    def trust(self) -> InShares:
+        """How many parties or devices there are, and how many of them may pool what they know."""
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
     ) -> IntArray:
         """The values of all parties with the shares of all; entry i has noise of scale scales[which[i]]."""
 
@@ -76,16 +76,16 @@ class SimulatedShares(SharedNoise):
     distance: Fraction | None = None
     known = True
 
-    def __init__(self, trust: Joint) -> None:
+    def __init__(self, trust: InShares) -> None:
         self._trust = trust
 
     @property
-    def trust(self) -> Joint:
+    def trust(self) -> InShares:
         """As it was made."""
         return self._trust
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
     ) -> IntArray:
         """The values with as many shares as there are parties, each drawn by itself."""
         if trust != self._trust:
@@ -93,12 +93,13 @@ class SimulatedShares(SharedNoise):
                 f"shares are of {self._trust}, not of {trust}; nothing was drawn"
             )
         found = values.copy()
-        for _ in range(trust.parties):
+        many = trust.devices if isinstance(trust, Shuffled) else trust.parties
+        for _ in range(many):
             found += draw_shares(trust, scales, which)
         return found
 
 
-def draw_shares(trust: Joint, scales: Sequence[Fraction], which: IntArray) -> IntArray:
+def draw_shares(trust: InShares, scales: Sequence[Fraction], which: IntArray) -> IntArray:
     """One party's shares of the noise on sums, drawn afresh, exactly, from the system's randomness.
 
     The shares of parties - curious parties add up to discrete Laplace noise, exactly.

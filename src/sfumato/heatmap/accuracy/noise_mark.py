@@ -131,7 +131,7 @@ class EmptyMaps:
 
         TypeError for a map that was paid for in zCDP; InvalidParameter if its method is not there.
         """
-        from sfumato.heatmap.methods.joint import method_for
+        from sfumato.heatmap.methods.shuffled import method_for
         from sfumato.heatmap.methods.registry import method_named
 
         loss = release.receipt.guarantee.loss

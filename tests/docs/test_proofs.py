@@ -32,6 +32,7 @@ NAMES = [
     "randomised-response/1",
     "rounded-gaussian/1",
     "shared-laplace/1",
+    "shuffled/1",
     "strips/1",
     "zoom/1",
 ]

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,12 +15,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
+from sfumato.privacy import Shuffled
 from sfumato.privacy.accounting import mixed_delta, mixing_distance, mixing_messages
-from sfumato.privacy.noise import add_messages, centred, split_into_messages
+from sfumato.privacy.noise import PolyaLaw, add_messages, centred, split_into_messages
 
 View = tuple[int, ...]
 # Devices, messages and q: all messages of all devices are enumerated.
-TINY = [(2, 2, 2), (2, 3, 2), (2, 4, 2), (2, 3, 3), (2, 3, 4), (2, 4, 4), (3, 2, 3), (3, 3, 2), (3, 4, 2)]
+TINY = [
+    (2, 2, 2),
+    (2, 3, 2),
+    (2, 4, 2),
+    (2, 3, 3),
+    (2, 3, 4),
+    (2, 4, 4),
+    (3, 2, 3),
+    (3, 3, 2),
+    (3, 4, 2),
+]
 
 
 def compositions(n: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -172,3 +184,62 @@ def test_messages_but_one_are_uniform() -> None:
         assert stats.chisquare(seen).pvalue > 1e-6
     together = np.bincount(16 * parts[0] + 4 * parts[1] + parts[2], minlength=64)
     assert stats.chisquare(together).pvalue < 1e-6
+
+
+def seen_by_the_adder(
+    values: tuple[int, ...], messages: int, q: int, law: PolyaLaw | None
+) -> dict[View, float]:
+    """The law of what the adder sees of devices with noise in shares, added to their values."""
+    found: dict[View, float] = {}
+    reach = 40
+    chances = [0.0] * q
+    for z in range(-reach, reach + 1):
+        chances[z % q] += float(law.pmf(z)) if law is not None else float(z == 0)
+    for noise in itertools.product(range(q), repeat=len(values)):
+        chance = math.prod(chances[one] for one in noise)
+        if chance == 0:
+            continue
+        noisy = tuple((a + b) % q for a, b in zip(values, noise, strict=True))
+        for view, share in known_views(noisy, messages, q).items():
+            found[view] = found.get(view, 0.0) + chance * float(share)
+    return found
+
+
+@cache
+def known_views(values: tuple[int, ...], messages: int, q: int) -> dict[View, Fraction]:
+    return views(values, messages, q)
+
+
+def loss_beyond(a: dict[View, float], b: dict[View, float], epsilon: float) -> float:
+    """The least delta for epsilon: what one law has more than e**epsilon times the other."""
+    return sum(
+        max(0.0, chance - math.exp(epsilon) * b.get(view, 0.0)) for view, chance in a.items()
+    )
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("messages", [2, 3, 4])
+def test_an_exact_audit_of_what_the_adder_sees(messages: int) -> None:
+    """Two honest devices, one of which has a place or none: epsilon and delta hold for the view itself."""
+    q, epsilon = 4, Fraction(1)
+    trust = Shuffled(2)
+    law = PolyaLaw(1 / epsilon, trust.share_shape)
+    bound = (expected_power(2, messages - 1, q) / q - 1) / 4
+    delta = float(mixed_delta(epsilon, Fraction(math.isqrt(int(bound * 10**12)) + 1, 10**6), 1))
+    laws = [seen_by_the_adder(values, messages, q, law) for values in ((0, 0), (1, 0))]
+    worst = max(loss_beyond(*pair, float(epsilon)) for pair in (laws, laws[::-1]))
+    assert worst <= delta + 1e-9
+
+
+@pytest.mark.unit
+def test_the_same_audit_refutes_what_is_broken() -> None:
+    """No noise, or no splitting: the view tells neighbors apart far beyond what four messages add."""
+    law = PolyaLaw(1, Shuffled(2).share_shape)
+    good, bare, whole = (
+        [seen_by_the_adder(values, messages, 4, noise) for values in ((0, 0), (1, 0))]
+        for messages, noise in ((4, law), (4, None), (1, law))
+    )
+    losses = [
+        max(loss_beyond(*pair, 1.0) for pair in (two, two[::-1])) for two in (good, bare, whole)
+    ]
+    assert losses[0] < 0.02 < 0.1 < min(losses[1:]), "too few messages tell more than their sum"

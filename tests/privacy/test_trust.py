@@ -165,7 +165,9 @@ def test_statements_say_who_was_trusted() -> None:
     assert "any 2 of them may pool all that they see" in who_is_trusted(Joint(5, 2), "user")
     assert "protects against outsiders only" in who_is_trusted(Joint(5, 0), "user")
     mixed = who_is_trusted(Shuffled(500, 600, 50), "user")
-    assert "500 to 600 devices add their own shares of the noise, of 500 at most 50 of them" in mixed
+    assert (
+        "500 to 600 devices add their own shares of the noise, of 500 at most 50 of them" in mixed
+    )
     assert "not to work with whoever adds them up" in mixed
     assert "a user removed is a device that sends noise and no place" in mixed
     assert "devices that lie about places" in mixed
@@ -194,7 +196,17 @@ def test_the_central_model_is_written_as_before(tmp_path: Path) -> None:
     assert told["model"] == "central"
 
 
-@pytest.mark.parametrize("model", ["central", "local", Joint(3), Joint(7, 3), Shuffled(100), Shuffled(100, 120, 9)])
+MODELS: list[Model] = [
+    "central",
+    "local",
+    Joint(3),
+    Joint(7, 3),
+    Shuffled(100),
+    Shuffled(100, 120, 9),
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_models_read_as_they_are_written(model: Model) -> None:
     assert decode_model(json.loads(json.dumps(encode_model(model)))) == model
     told = Guarantee(PureDP(1), AddRemoveUser(), "user", model)

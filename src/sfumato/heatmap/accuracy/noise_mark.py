@@ -131,8 +131,8 @@ class EmptyMaps:
 
         TypeError for a map that was paid for in zCDP; InvalidParameter if its method is not there.
         """
-        from sfumato.heatmap.methods.shuffled import method_for
         from sfumato.heatmap.methods.registry import method_named
+        from sfumato.heatmap.methods.shuffled import method_for
 
         loss = release.receipt.guarantee.loss
         if isinstance(loss, ZCDP):

@@ -67,6 +67,12 @@ class JointMechanism(Generic[U]):
     name: ClassVar[str] = "joint/1"
     additive: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.trust, Joint):
+            raise InvalidParameter(
+                f"a joint map is of the joint model, got {self.trust!r}; nothing was charged"
+            )
+
     def law(self, scale: Fraction) -> PolyaLaw:
         """The law of the noise on a count for which the mechanism has noise of this scale."""
         return PolyaLaw(scale, self.trust.sum_shape)

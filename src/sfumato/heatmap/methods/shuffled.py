@@ -61,8 +61,8 @@ class ShuffledMechanism:
         delta = mixed_delta(epsilon, distance, self.draws(bound))
         if delta >= 1:
             raise InvalidParameter(
-                f"{self.messages} messages a count of {self.trust.honest} honest devices promise nothing: delta "
-                "would be 1 or more; nothing was charged"
+                f"{self.messages} messages a count of {self.trust.honest} honest devices promise nothing: "
+                "delta would be 1 or more; nothing was charged"
             )
         return ApproxDP(epsilon, delta)
 

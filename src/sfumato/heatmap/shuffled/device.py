@@ -1,4 +1,4 @@
-"""What a device does: count its own places, add its share of the noise, split, seal. Nothing heavy is loaded."""
+"""What a device does: count its places, add its share of the noise, split, seal; nothing heavy is loaded."""
 
 from __future__ import annotations
 
@@ -117,3 +117,36 @@ def mass_of_places(
     most = np.argsort(-(rows * plan.units % total), kind="stable")[:left]
     units[most] += 1
     return codes.astype(np.int64), units.astype(np.int64)
+
+
+def parse_place(text: str) -> tuple[float, float]:
+    """A place of the text X,Y; InvalidParameter where it is none. The text is private and is not quoted."""
+    try:
+        x, y = map(float, text.split(","))
+    except ValueError:
+        raise InvalidParameter("a place is two numbers, X,Y; nothing was sent") from None
+    return x, y
+
+
+def read_token(path: str | Path) -> bytes:
+    """The token by which a shuffler knows a device.
+
+    Args:
+        path: A file of 32 hexadecimal digits.
+
+    Returns:
+        16 bytes.
+
+    Raises:
+        InvalidInput: The file holds none.
+
+    """
+    try:
+        token = bytes.fromhex(Path(path).read_text(encoding="ascii").strip())
+    except (OSError, ValueError):
+        token = b""
+    if len(token) != TOKEN:
+        raise InvalidInput(
+            f"{path} holds no token, {2 * TOKEN} hexadecimal digits; nothing was sent"
+        )
+    return token

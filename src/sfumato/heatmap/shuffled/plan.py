@@ -189,7 +189,9 @@ class ShufflePlan:
                 **whole,
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
-            raise InvalidInput(f"not a plan of a shuffled map: {problem}; nothing was sent") from problem
+            raise InvalidInput(
+                f"not a plan of a shuffled map: {problem}; nothing was sent"
+            ) from problem
 
     def write(self, path: str | Path) -> None:
         """Write the plan to a file that is not there."""

@@ -31,6 +31,7 @@ def shuffled_text(result: Any) -> str:
 def _planned(result: PlannedShuffle) -> str:
     plan = result.plan
     spent, mixed = plan.cost
+    wraps = "below 1e-12" if result.wrap_chance < 1e-12 else f"{result.wrap_chance:.1g}"
     wide = max(len(one.model) for one in result.noises)
     lines = [
         f"plan {plan.digest.hex()[:16]}: epsilon {float(spent):.6g}, delta {float(mixed):.2g} for each device; "
@@ -39,12 +40,10 @@ def _planned(result: PlannedShuffle) -> str:
         f"{len(plan.scales)} rounds, {plan.cells} cells x {plan.messages} messages x {plan.record} bytes = "
         f"{bytes_text(plan.bytes_a_device)} a device, {result.device_seconds:.2g} s of its CPU; "
         f"{result.adder_hours:.2g} CPU hours at the adder",
-        f"chance that a count wraps: {'below 1e-12' if result.wrap_chance < 1e-12 else f'{result.wrap_chance:.1g}'}",
+        f"chance that a count wraps: {wraps}",
         "noise on a count of the first level (standard deviation, in people):",
     ]
-    lines += [
-        f"  {one.model:<{wide}}  {one.deviation:8.1f}   {one.sees}" for one in result.noises
-    ]
+    lines += [f"  {one.model:<{wide}}  {one.deviation:8.1f}   {one.sees}" for one in result.noises]
     lines.append(advice(result))
     return "\n".join(lines)
 
@@ -55,7 +54,8 @@ def advice(result: PlannedShuffle) -> str:
     gain = by["local"] / by["shuffled"]
     if gain < 2:
         return (
-            "worth little here: local noise would be about as good, one small message a device, and nobody trusted"
+            "worth little here: local noise would be about as good, with one small message a device and "
+            "nobody trusted"
         )
     return (
         f"worth it where no one may gather the rows and two hands are known not to work together: {gain:.0f} "

@@ -74,9 +74,7 @@ def sealed_messages(plan: ShufflePlan, asked: Round, messages: Words) -> bytes:
     )
 
 
-def added_up(
-    plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys
-) -> tuple[Words, int]:
+def added_up(plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys) -> tuple[Words, int]:
     """The sum of all messages of each cell, modulo 2**64, and how many could not be read."""
     found, spoilt, context = [0] * asked.cells.size, 0, asked.context(plan)
     for at in range(0, len(mixed), plan.record):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from sfumato.errors import SessionStopped
+from sfumato.errors import InvalidInput, SessionStopped
+from sfumato.files import read_rows
 from sfumato.heatmap.shuffled.device import Device
+from sfumato.heatmap.shuffled.plan import ShufflePlan
 from sfumato.heatmap.shuffled.wire import ask, parse_address
 
 Watch = Callable[[str], None]
@@ -84,3 +87,29 @@ def _sent(address: tuple[str, int], reports: Iterable[bytes], timeout: float) ->
         ask(address, {"do": "report"}, report, timeout=timeout)
         size = len(report)
     return size
+
+
+def devices_of_rows(plan: ShufflePlan, path: str | Path) -> list[Device]:
+    """A device for each user of a table, for trials: in truth each has its own places alone.
+
+    Args:
+        plan: The plan of all.
+        path: A table (CSV, JSON or Parquet) with columns user, lon and lat.
+
+    Returns:
+        The devices, each with the places of one user.
+
+    Raises:
+        InvalidInput: The table cannot be read, or lacks a column.
+
+    """
+    rows = read_rows(path)
+    places: dict[Any, list[tuple[float, float]]] = {}
+    for row in rows:
+        try:
+            places.setdefault(row["user"], []).append((float(row["lon"]), float(row["lat"])))
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(
+                f"{path} needs the columns user, lon and lat, with numbers in the last two; nothing was sent"
+            ) from None
+    return [Device(plan, one) for one in places.values()]

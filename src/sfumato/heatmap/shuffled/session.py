@@ -45,7 +45,7 @@ class OpenedRound:
 
 
 class CellsAsked:
-    """In the place of sums: whoever adds up has none, and devices are asked for the cells that a pyramid wants."""
+    """In the place of sums: whoever adds up has none, and asks devices for the cells that a pyramid wants."""
 
     groups = 1
 
@@ -126,9 +126,7 @@ class ShuffleSession(SharedNoise):
         sums, spoilt = added_up(plan, asked, memoryview(mixed), self._keys)
         found = centred(sums, bits=plan.bits)
         found = found + missing_shares(plan, asked, plan.trust.devices - arrived)
-        self.rounds.append(
-            OpenedRound(asked.level, asked.cells.size, arrived, spoilt, len(mixed))
-        )
+        self.rounds.append(OpenedRound(asked.level, asked.cells.size, arrived, spoilt, len(mixed)))
         return np.asarray(values + found * (UNITS // plan.units), dtype=np.int64)
 
     def finish(self) -> None:

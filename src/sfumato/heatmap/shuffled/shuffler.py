@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -66,8 +68,8 @@ class Shuffler:
         needed = 3 * plan.trust.devices * plan.report_bytes(max(plan.cells_by_level))
         if needed > memory:
             raise InvalidParameter(
-                f"reports of {plan.trust.devices} devices with their mixed copies take {needed} bytes, `memory` "
-                f"is {memory}; nothing was started"
+                f"reports of {plan.trust.devices} devices with their mixed copies take {needed} bytes, "
+                f"`memory` is {memory}; nothing was started"
             )
         self.plan, self._keys, self._wait, self._enrolled = plan, keys, wait, enrolled
         self._say = watch or (lambda _: None)
@@ -79,7 +81,9 @@ class Shuffler:
         self._last = plan.first_level - 1
         self._over = asyncio.Event()
 
-    async def serve(self, host: str, port: int, *, ready: Callable[[int], None] | None = None) -> None:
+    async def serve(
+        self, host: str, port: int, *, ready: Callable[[int], None] | None = None
+    ) -> None:
         """Answer until the adder says that the map is done.
 
         Args:
@@ -132,7 +136,9 @@ class Shuffler:
             case "open" if size <= 2**20:
                 return await self._open(await self._read(reader, size))
             case "over" if size == 64:
-                if not self.plan.adder.verify(self.plan.digest + OVER, await self._read(reader, size)):
+                if not self.plan.adder.verify(
+                    self.plan.digest + OVER, await self._read(reader, size)
+                ):
                     raise Refused("only the adder ends a session")
                 await self._end()
                 return {}, b""
@@ -187,7 +193,8 @@ class Shuffler:
             try:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(
-                        self._changed.wait_for(lambda: len(self._reports) == trust.devices), self._wait
+                        self._changed.wait_for(lambda: len(self._reports) == trust.devices),
+                        self._wait,
                     )
             finally:
                 reports = list(self._reports.values())
@@ -195,8 +202,8 @@ class Shuffler:
         if len(reports) < trust.batch:
             self._say(f"level {asked.level}: {len(reports)} devices came, forgotten")
             raise Refused(
-                f"{len(reports)} devices came in {self._wait:g} s, a batch is {trust.batch} at least: what they "
-                "sent was forgotten"
+                f"{len(reports)} devices came in {self._wait:g} s, a batch is {trust.batch} at least: what "
+                "they sent was forgotten"
             )
         mixed = await asyncio.to_thread(mix, reports, self.plan.record)
         self._say(f"level {asked.level}: {len(reports)} devices mixed and forgotten")
@@ -206,3 +213,29 @@ class Shuffler:
         async with self._changed:
             self._over.set()
             self._changed.notify_all()
+
+
+def read_enrolled(path: str | Path) -> frozenset[str]:
+    """The devices that may report.
+
+    Args:
+        path: A file with the SHA-256 of each device's token in hexadecimal digits, one a line.
+
+    Returns:
+        The hashes.
+
+    Raises:
+        InvalidInput: The file cannot be read, or a line is none.
+
+    """
+    try:
+        lines = Path(path).read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(
+            f"cannot read {path} ({type(problem).__name__}); nothing was started"
+        ) from None
+    if not all(re.fullmatch("[0-9a-f]{64}", line) for line in lines):
+        raise InvalidInput(
+            f"{path} holds lines that are no SHA-256 of a token; nothing was started"
+        )
+    return frozenset(lines)

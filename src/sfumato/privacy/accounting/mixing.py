@@ -42,7 +42,9 @@ def mixing_distance(devices: int, messages: int, bits: int) -> Fraction:
     """
     for name, value, low in (("devices", devices, 2), ("messages", messages, 1), ("bits", bits, 1)):
         if type(value) is not int or value < low:
-            raise InvalidParameter(f"{name} must be a whole number of at least {low}, got {value!r}")
+            raise InvalidParameter(
+                f"{name} must be a whole number of at least {low}, got {value!r}"
+            )
     n, d, q = devices, messages - 1, 2**bits
     if d < 2:
         return Fraction(1)

@@ -105,8 +105,9 @@ class Shuffled:
             )
         if self.sum_shape > MOST_NOISE:
             raise InvalidParameter(
-                f"with {self.honest} honest of {self.devices} devices the noise has {float(self.sum_shape):.3g} "
-                f"times the variance of a central map; at most {MOST_NOISE} are drawn; nothing was charged"
+                f"with {self.honest} honest of {self.devices} devices the noise has "
+                f"{float(self.sum_shape):.3g} times the variance of a central map; at most {MOST_NOISE} are "
+                "drawn; nothing was charged"
             )
 
     @property

@@ -39,6 +39,11 @@ class SharedLaplace:
 
     def __init__(self, scale: Number, trust: Joint) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
+        if not isinstance(trust, Joint):
+            raise InvalidParameter(
+                f"noise in shares of parties is of the joint model, got {trust!r}: mixed sums cost a delta; "
+                "nothing was charged"
+            )
         object.__setattr__(self, "trust", trust)
 
     @classmethod

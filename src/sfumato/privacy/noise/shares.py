@@ -17,7 +17,7 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number
-from sfumato.privacy.accounting.trust import InShares, Joint, Shuffled
+from sfumato.privacy.accounting.trust import InShares, Shuffled
 from sfumato.privacy.noise.polya import share_draws
 from sfumato.privacy.noise.polya_law import PolyaLaw
 from sfumato.privacy.noise.protocol import Noise
@@ -116,6 +116,7 @@ def draw_shares(trust: InShares, scales: Sequence[Fraction], which: IntArray) ->
         InvalidParameter: A scale is none that noise can have, or there is none for a sum.
 
     Example:
+        >>> from sfumato.privacy import Joint
         >>> draw_shares(Joint(3), [Fraction(2**20)], np.zeros(4, dtype=np.int64)).shape
         (4,)
 

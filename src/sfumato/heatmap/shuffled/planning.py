@@ -109,8 +109,8 @@ def _noises(plan: ShufflePlan) -> tuple[ModelNoise, ...]:
     """The standard deviation of the noise on a count of the first level in users, model by model."""
     central = math.sqrt(2) * float(plan.scales[0] / UNITS)
     e, people, levels = math.exp(float(plan.epsilon)), plan.trust.devices, len(plan.scales)
-    # Optimised unary encoding, users divided evenly over levels: each level is estimated from n / levels
-    # users and scaled up [wang17, sec. 5].
+    # Optimised unary encoding, of which an estimated frequency has variance 4 e / (n (e - 1)**2); users are
+    # divided evenly over levels, so that each is estimated from n / levels of them and scaled up.
     local = math.sqrt(levels * people * 4 * e) / (e - 1)
     return (
         ModelNoise("central", central, "whoever gathers the rows sees them"),

@@ -120,7 +120,18 @@ def mass_of_places(
 
 
 def parse_place(text: str) -> tuple[float, float]:
-    """A place of the text X,Y; InvalidParameter where it is none. The text is private and is not quoted."""
+    """A place in words.
+
+    Args:
+        text: X,Y; it is private, and no message quotes it.
+
+    Returns:
+        Two numbers.
+
+    Raises:
+        InvalidParameter: It is none.
+
+    """
     try:
         x, y = map(float, text.split(","))
     except ValueError:

@@ -88,7 +88,16 @@ def added_up(plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys) -> 
 
 
 def mix(reports: list[bytes], record: int) -> bytes:
-    """Messages of all reports in an order that says nothing: each is as likely, by the system's randomness."""
+    """Messages of all reports in an order that says nothing: each is as likely, by the system's randomness.
+
+    Args:
+        reports: What each device sent, of one size.
+        record: Bytes of one message.
+
+    Returns:
+        The messages of all, one after another.
+
+    """
     held = np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(-1, record)
     return held[uniform_order(len(held))].tobytes()
 

@@ -14,7 +14,18 @@ _CHUNK = 2**20
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT; an IPv6 host has brackets."""
+    """Host and port of an address.
+
+    Args:
+        address: HOST:PORT; an IPv6 host has brackets.
+
+    Returns:
+        The host without brackets, and the port.
+
+    Raises:
+        InvalidParameter: It is none.
+
+    """
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and int(port) < 2**16):
         raise InvalidParameter(f"an address is HOST:PORT, got {address!r}; nothing was sent")

@@ -33,7 +33,7 @@ class CuriousSession(SharedNoise):
         return self._trust
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Any
     ) -> IntArray:
         """What is opened to everybody."""
         self.own.append(draw_shares(trust, scales, which))

@@ -104,7 +104,7 @@ def test_two_hundred_devices_through_a_shuffler_process(folder: Path) -> None:
     assert Ledger(folder / "phones.ledger").statement().count == 1
     again = run(
         *("collect", "plan.json", "--shuffler", address, "--key", "adder.key"),
-        *("--ledger", "phones.ledger"),
+        *("--ledger", "phones.ledger", "--out", "again.json"),
     )
     assert again.exit_code == 3
     assert "left in" in again.output

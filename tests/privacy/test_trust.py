@@ -36,6 +36,7 @@ from sfumato.privacy.accounting import (
     who_is_trusted,
 )
 from sfumato.privacy.ledger import LedgerStatement, render_statement
+from sfumato.privacy.mechanisms import noisy_sum
 from sfumato.privacy.noise import SharedNoise, SimulatedShares, draw_shares
 
 pytestmark = pytest.mark.unit
@@ -58,9 +59,9 @@ class Session(SharedNoise):
     def trust(self) -> Joint:
         return self._trust
 
-    def noisy_sum(self, values: Any, scales: Any, which: Any, trust: Joint) -> Any:
+    def noisy_sum(self, values: Any, scales: Any, which: Any, trust: Any) -> Any:
         self.asked += 1
-        return sum(values + draw_shares(trust, scales, which) for _ in range(trust.parties))
+        return sum(values + draw_shares(trust, scales, which) for _ in range(self._trust.parties))
 
 
 def made(folder: Path, model: Model) -> Ledger:
@@ -148,8 +149,9 @@ def test_a_simulation_is_a_rehearsal() -> None:
     public = guard([0] * 4, BOUND, source=REHEARSAL)
     drawn = ledger.release(SharedLaplace(4, TRUST), public, noise=SimulatedShares(TRUST))
     assert drawn.rehearsal
-    with pytest.raises(InvalidParameter, match="not of"):
-        SimulatedShares(Joint(5)).noisy_sum(np.zeros(1, int), [], np.zeros(1, int), TRUST)
+    none = np.zeros(1, dtype=np.int64)
+    with pytest.raises(InvalidParameter, match="of 5 parties, 1 of them curious, not of the joint"):
+        noisy_sum(none, (), none, trust=TRUST, noise=SimulatedShares(Joint(5)))
     with pytest.raises(InvalidParameter, match="in shares"):
         SimulatedShares(TRUST).laplace(1, 1)
 
@@ -165,9 +167,7 @@ def test_statements_say_who_was_trusted() -> None:
     assert "any 2 of them may pool all that they see" in who_is_trusted(Joint(5, 2), "user")
     assert "protects against outsiders only" in who_is_trusted(Joint(5, 0), "user")
     mixed = who_is_trusted(Shuffled(500, 600, 50), "user")
-    assert (
-        "500 to 600 devices add their own shares of the noise, of 500 at most 50 of them" in mixed
-    )
+    assert "500 to 600 devices add their own shares of the noise, at most 50 of a batch" in mixed
     assert "not to work with whoever adds them up" in mixed
     assert "a user removed is a device that sends noise and no place" in mixed
     assert "devices that lie about places" in mixed

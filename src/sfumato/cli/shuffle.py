@@ -221,7 +221,7 @@ def collect(
     ledger: Annotated[
         Path, typer.Option(help="The ledger that pays, of --model shuffled.", show_default=False)
     ],
-    out: Out = None,
+    out: Out,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
     overwrite: Overwrite = False,
@@ -241,7 +241,7 @@ def collect(
             key=key,
             shuffler=shuffler,
             ledger=ledger,
-            outputs=out or (),
+            outputs=out,
             note=note,
             team=team,
             overwrite=overwrite,

@@ -40,13 +40,15 @@ def running(plan: ShufflePlan, **options: Any) -> Iterator[str]:
     ports: list[int] = []
     ready, loops = Event(), []
 
+    def found(port: int) -> None:
+        ports.append(port)
+        ready.set()
+
     def run() -> None:
         async def serve() -> None:
             shuffler = Shuffler(plan, SHUFFLER, **{"wait": 600.0, **options})
             loops.append((asyncio.get_running_loop(), shuffler))
-            await shuffler.serve(
-                "127.0.0.1", 0, ready=lambda port: (ports.append(port), ready.set())[0]
-            )
+            await shuffler.serve("127.0.0.1", 0, ready=found)
 
         asyncio.run(serve())
 

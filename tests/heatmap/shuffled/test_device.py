@@ -131,7 +131,8 @@ def test_plans_read_as_they_are_written(tmp_path: Path) -> None:
     again = read_plan(tmp_path / "plan.json")
     assert again == PLAN
     assert again.digest == PLAN.digest
-    for odd in ({}, {**PLAN.to_json(), "format": "2"}, {**PLAN.to_json(), "bits": 8.0}, []):
+    odds: list[Any] = [{}, {**PLAN.to_json(), "format": "2"}, {**PLAN.to_json(), "bits": 8.0}, []]
+    for odd in odds:
         with pytest.raises(InvalidInput, match="not a plan"):
             ShufflePlan.from_json(odd)
 
@@ -208,7 +209,7 @@ def test_one_cell_of_a_hundred_thousand_devices_has_its_law() -> None:
     assert add_messages(mixed[:, None], bits=bits)[0] == values.sum() + shares[0].sum()
     law = PolyaLaw(scale, trust.share_shape)
     others = [PolyaLaw(scale, trust.share_shape * step) for step in (Fraction(1, 4), 4)]
-    some, none = np.count_nonzero(shares), float(law.pmf(0))
+    some, none = int(np.count_nonzero(shares)), float(law.pmf(0))
     assert_share(
         some, 8 * trust.devices, 1 - none, rivals=[1 - float(one.pmf(0)) for one in others]
     )
@@ -217,4 +218,4 @@ def test_one_cell_of_a_hundred_thousand_devices_has_its_law() -> None:
         for one in (law, PolyaLaw(scale / 128, law.shape), PolyaLaw(scale * 2**20, law.shape))
     ]
     near = np.count_nonzero(np.abs(np.array(shares)) <= 20) - (8 * trust.devices - some)
-    assert_share(int(near), int(some), small[0], rivals=small[1:])
+    assert_share(int(near), some, small[0], rivals=small[1:])

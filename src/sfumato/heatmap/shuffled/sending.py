@@ -73,11 +73,10 @@ def _next_round(address: tuple[str, int], after: int, timeout: float) -> bytes |
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         told, body = ask(address, {"do": "round", "after": after}, timeout=timeout)
-        match told.get("state"):
-            case "open":
-                return body
-            case "over":
-                return None
+        if told.get("state") == "open":
+            return body
+        if told.get("state") == "over":
+            return None
     raise SessionStopped(f"no round was opened in {timeout:g} s")
 
 

@@ -134,29 +134,37 @@ def joint(curious: int) -> TrustedModel:
     return TrustedModel(f"joint, {curious} of 3 curious", "zoom", release, lambda _: Cost(ROW))
 
 
-def shuffled() -> TrustedModel:
-    """Devices behind a shuffler."""
+def shuffled(width: int) -> TrustedModel:
+    """Devices behind a shuffler, which follow so many cells of a level."""
 
     def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
         trust = shuffled_trust(int(sums.units.sum() >> 20))
-        noise = AtOnce(trust, generator("shuffled", *words))
-        return released(ShuffledMethod(PyramidMethod(), trust), sums, noise=noise, model=trust)
+        noise = AtOnce(trust, generator("shuffled", width, *words))
+        return released(ShuffledMethod(PyramidMethod(width), trust), sums, noise=noise, model=trust)
 
-    return TrustedModel("shuffled", "pyramid", release, shuffled_cost)
+    def cost(users: int) -> Cost:
+        return shuffled_cost(shuffled_plan(users, width))
+
+    return TrustedModel("shuffled", f"pyramid, width {width}", release, cost)
 
 
-def shuffled_cost(users: int) -> Cost:
-    """Bytes by the plan; seconds of messages sealed and opened here, times how many there are."""
-    plan = plan_shuffled(
+def shuffled_plan(users: int, width: int) -> ShufflePlan:
+    """The plan of such a map."""
+    return plan_shuffled(
         AREA,
         epsilon=EPSILON,
         trust=shuffled_trust(users),
         adder=KEYS[0].public,
         shuffler=KEYS[1].public,
+        width=width,
     ).plan
+
+
+def shuffled_cost(plan: ShufflePlan) -> Cost:
+    """Bytes by the plan; seconds of messages sealed and opened here, times how many there are."""
     sealed, opened = message_seconds(plan)
     many = plan.cells * plan.messages
-    return Cost(plan.bytes_a_device, sealed * many, opened * many * users)
+    return Cost(plan.bytes_a_device, sealed * many, opened * many * plan.trust.devices)
 
 
 def message_seconds(plan: ShufflePlan) -> tuple[float, float]:
@@ -193,7 +201,7 @@ model. EMD is in sides of the map and similarity is 1 for a perfect map, both se
   their secure sums are not in the seconds (`benchmarks/joint.py`).
 - **shuffled** ([how](../how-to/shuffled.md)): nobody sees rows; a tenth of the devices may drop out and
   a twentieth be read by others; delta is below 1e-10. Maps are pyramids: compare them with the central
-  pyramid. Seconds of servers are those of opening all messages, which can be done side by side.
+  one, of width 20. Seconds of servers are those of opening all messages, which can be done side by side.
 """
 
 MODELS: list[TrustedModel] = [
@@ -201,7 +209,8 @@ MODELS: list[TrustedModel] = [
     central("pyramid"),
     joint(0),
     joint(1),
-    shuffled(),
+    shuffled(20),
+    shuffled(64),
 ]
 
 

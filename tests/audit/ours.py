@@ -412,14 +412,13 @@ OURS = (
         (EMPTY,),
         (
             Broken(
-                "shares that count on the curious device",
-                ShuffledMechanism(PYRAMID, Shuffled(4), U, 256, 8),
-                EMPTY,
-            ),
-            Broken(
-                "levels not counted",
+                "a quarter of the noise",
                 ShuffledMechanism(
-                    Pyramid((Fraction(U), Fraction(U)), 0, 2), Shuffled(4, curious=1), U, 256, 8
+                    Pyramid((Fraction(U, 2), Fraction(U, 2)), 0, 2),
+                    Shuffled(4, curious=1),
+                    U,
+                    256,
+                    8,
                 ),
                 EMPTY,
             ),

@@ -38,6 +38,7 @@ from sfumato.heatmap.distributed import (
 from sfumato.heatmap.distributed.receipts import Receipts
 from sfumato.heatmap.distributed.session import JointSession
 from sfumato.privacy import Joint, Ledger, PureDP
+from sfumato.privacy.mechanisms import noisy_sum
 
 
 @pytest.fixture(scope="module")
@@ -338,8 +339,8 @@ def test_every_round_has_fresh_shares(tmp_path: Path) -> None:
         party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), trust)
     assert (sent[0] != sent[1]).mean() > 0.9, "two rounds share their noise"
     assert (sent[0] != values).mean() > 0.9
-    with pytest.raises(InvalidParameter, match="not of Joint"):
-        party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), Joint(3, 0))
+    with pytest.raises(InvalidParameter, match="not of the joint model of 3 parties, none of them"):
+        noisy_sum(values, (scales[0],), 0 * values, trust=Joint(3, 0), noise=party)
 
 
 @pytest.mark.unit

@@ -213,8 +213,8 @@ def who_is_trusted(model: Model, unit: str) -> str:
                 f"shuffled model: {model.batch} to {model.devices} devices add their own shares of the noise, "
                 f"at most {model.curious} of a batch are read by others; a shuffler, to which reports are "
                 "sealed, is trusted to mix them, to forget who sent what, and not to work with whoever adds "
-                f"them up; who takes part is not hidden: a {unit} removed is a device that sends noise and no place; "
-                "not covered: devices that lie about places, or a shuffler and an adder in one hand"
+                f"them up; who takes part is not hidden: a {unit} removed is a device that sends noise and no "
+                "place; not covered: devices that lie about places, or a shuffler and an adder in one hand"
             )
         case _:
             assert_never(model)

@@ -359,6 +359,23 @@ def test_a_helper_adds_a_share_and_has_no_rows(folder: Path) -> None:
 
 
 @pytest.mark.unit
+def test_a_helper_names_no_columns_and_asks_for_what_all_ask_for(folder: Path) -> None:
+    """Also where each row is somebody: what rows count is then another request, the same at all."""
+    text = (folder / "parties.toml").read_text()
+    (folder / "parties.toml").write_text(f"{text}helper = true\n")
+    digests = []
+    for words in ({}, {"one_row_one_user": True}):
+        own = {"user": ""} if words else {}
+        with_rows = [plan_of(folder, party, **own, **words) for party in (0, 1)]
+        helper = plan_of(folder, 2, source=None, user="", **words)
+        assert len({one.result.digest for one in (*with_rows, helper)}) == 1
+        digests.append(helper.result.digest)
+    assert digests[0] != digests[1]
+    made: list[Any] = run_all([*with_rows, helper], Together())
+    assert counts_of(made[0]) == counts_of(made[2])
+
+
+@pytest.mark.unit
 def test_ledgers_and_keys_are_checked_before_anybody_is_asked(folder: Path) -> None:
     Ledger.create(folder / "own.ledger", PureDP(1), unit="user", source="own")
     with pytest.raises(

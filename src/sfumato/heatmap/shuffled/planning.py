@@ -17,7 +17,7 @@ from sfumato.records import bound_of_sums
 from sfumato.spaces import Area
 
 SEAL_SECONDS = 2e-4
-"""CPU seconds to seal or open one message, about: benchmarks/shuffled.py measures it."""
+"""CPU seconds to seal or open one message, about: experiments/heatmaps/trust.py measures it."""
 
 
 def plan_shuffled(

@@ -43,8 +43,11 @@ class Round:
         signature, told = data[:SIGNATURE], data[SIGNATURE:]
         if not plan.adder.verify(plan.digest + told, signature):
             raise InvalidInput("the round is not signed by the adder of the plan; nothing was sent")
-        level, cells = json.loads(told)
-        codes = np.array(cells, dtype=np.int64)
+        try:
+            level, cells = json.loads(told)
+            codes = np.array(cells, dtype=np.int64).reshape(-1)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise InvalidInput("a round is a level and its cells; nothing was sent") from None
         if type(level) is not int or not plan.first_level <= level <= plan.last_level:
             raise InvalidInput(f"the plan has no level {level!r}; nothing was sent")
         most = plan.cells_by_level[level - plan.first_level]

@@ -108,7 +108,7 @@ class Shuffler:
             except (Refused, InvalidInput) as problem:
                 told, body = {"refused": str(problem)}, b""
             await write_frame(writer, told, body)
-        except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+        except (OSError, ValueError, TypeError, TimeoutError, EOFError):
             pass  # whoever sends nothing that can be read is left alone
         finally:
             writer.close()

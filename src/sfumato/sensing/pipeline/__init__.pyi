@@ -3,6 +3,7 @@ from .check import check_recovery
 from .inputs import true_sources
 from .keys import (
     list_keys,
+    make_check_keys,
     make_device_key,
     make_master_key,
     retire_device_key,
@@ -37,6 +38,7 @@ __all__ = [
     "describe_site",
     "find_whisper",
     "list_keys",
+    "make_check_keys",
     "make_device_key",
     "make_master_key",
     "open_ledger",

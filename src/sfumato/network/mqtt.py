@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
 from sfumato.files import check_private
 
 if TYPE_CHECKING:
+    import ssl
+
     from paho.mqtt.client import Client
 
 Protocol = Literal["3.1.1", "5", "auto"]
@@ -63,6 +64,8 @@ class BrokerConfig:
 
     def context(self) -> ssl.SSLContext:
         """What TLS checks: the broker's name and who signed its certificate."""
+        import ssl
+
         try:
             return ssl.create_default_context(cafile=self.ca_file)
         except (OSError, ssl.SSLError):

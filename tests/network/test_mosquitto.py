@@ -207,10 +207,9 @@ class Held:
 
     def _session(self, first: Callable[..., object], got: list[bytes] | None = None) -> None:
         from paho.mqtt import client as paho
+        from paho.mqtt.enums import CallbackAPIVersion
 
-        client = paho.Client(
-            paho.CallbackAPIVersion.VERSION2, client_id="held", clean_session=False
-        )
+        client = paho.Client(CallbackAPIVersion.VERSION2, client_id="held", clean_session=False)
         done: list[bool] = []
 
         def heard(_: object, __: object, message: paho.MQTTMessage) -> None:

@@ -277,7 +277,7 @@ def test_a_check_key_is_the_devices_and_stays(master: MasterKey, tmp_path: Path)
     old = json.loads((tmp_path / "d.key").read_text())
     del old["check"]
     (tmp_path / "d.key").write_text(json.dumps(old))
-    with pytest.raises(InvalidInput, match="before devices had a check key.*nothing was sealed"):
+    with pytest.raises(InvalidInput, match=r"before devices had a check key.*nothing was sealed"):
         Device(tmp_path / "d.key").check_key  # noqa: B018
 
 

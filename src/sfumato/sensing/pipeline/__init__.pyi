@@ -14,7 +14,7 @@ from .keys import (
 )
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
-from .recover import RecoveryOptions, recover_sources
+from .recover import recover_sources
 from .recover_each import recover_rounds
 from .release import check_note, price_release, release_readings
 from .resume import resume_readings
@@ -30,7 +30,6 @@ from .whisper import (
 )
 
 __all__ = [
-    "RecoveryOptions",
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",

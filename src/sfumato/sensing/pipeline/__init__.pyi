@@ -9,6 +9,7 @@ from .keys import (
     rotate_device_key,
     unseal_readings,
 )
+from .live import LiveReading, LiveRecovery, LiveRound, epsilon_after
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import RecoveryOptions, recover_sources
@@ -27,6 +28,9 @@ from .whisper import (
 )
 
 __all__ = [
+    "LiveReading",
+    "LiveRecovery",
+    "LiveRound",
     "RecoveryOptions",
     "SimulatedWhisper",
     "WhisperCost",
@@ -35,6 +39,7 @@ __all__ = [
     "check_note",
     "check_recovery",
     "describe_site",
+    "epsilon_after",
     "find_whisper",
     "list_keys",
     "make_device_key",

@@ -3,6 +3,7 @@ from .check import check_recovery
 from .inputs import true_sources
 from .keys import (
     list_keys,
+    make_check_keys,
     make_device_key,
     make_master_key,
     retire_device_key,
@@ -42,6 +43,7 @@ __all__ = [
     "epsilon_after",
     "find_whisper",
     "list_keys",
+    "make_check_keys",
     "make_device_key",
     "make_master_key",
     "open_ledger",

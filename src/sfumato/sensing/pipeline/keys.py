@@ -8,6 +8,7 @@ from pathlib import Path
 from sfumato.errors import InvalidInput
 from sfumato.files import check_writable, read_json, write_table
 from sfumato.privacy.accounting import canonical
+from sfumato.sensing.release.check_keys import check_keys_of, write_check_keys
 from sfumato.sensing.release.key_log import KeyEvent, KeyLog, KnownDevice, next_generation
 from sfumato.sensing.release.keys import (
     MasterKey,
@@ -220,6 +221,38 @@ def retire_device_key(
         old = log.current(name)
         log.add(KeyEvent("retired", old.name, {"last_step": _last_step(old, replaced)}))
     return KeyListing(Path(master), key.id, is_locked(master), log.events())
+
+
+def make_check_keys(
+    master: str | Path,
+    file: str | Path,
+    *,
+    overwrite: bool = False,
+    passphrase: str | None = None,
+) -> KeyResult:
+    """Make the file of check keys for a collector: of every device whose key is in use.
+
+    With it a collector tells who sent a packet. It takes no noise off. Make it again after a device got its
+    key, was rotated or retired.
+
+    Args:
+        master: The file of the master key.
+        file: A new file for the collector.
+        overwrite: Whether a file of that name gives way.
+        passphrase: That of a master key which was locked with one.
+
+    Returns:
+        The file and the id of the master key.
+
+    Raises:
+        InvalidInput: The file exists already, or cannot be written; or no device has a key.
+    """
+    key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
+    names = [one.name for one in log.devices().values() if one.status == "in use"]
+    if not names:
+        raise InvalidInput(f"no device has a key in use by {log.path}; no key was made")
+    write_check_keys(file, check_keys_of(key, names), overwrite=overwrite)
+    return KeyResult(Path(file), key.id)
 
 
 def list_keys(master: str | Path) -> KeyListing:

@@ -1,3 +1,4 @@
+from .check_keys import CheckKeys, check_keys_of, read_check_keys, write_check_keys
 from .keys import (
     Device,
     MasterKey,
@@ -25,12 +26,13 @@ from .rounds import (
     cost_after,
 )
 from .seal import Seal, Unsealed
-from .windows import window_ledger
+from .windows import describe_window, parse_window, window_ledger, window_of, window_start
 
 __all__ = [
     "DAY",
     "FORMAT",
     "Calibration",
+    "CheckKeys",
     "Device",
     "MasterKey",
     "NoisePlan",
@@ -40,12 +42,16 @@ __all__ = [
     "Snapshot",
     "Unsealed",
     "best_guess",
+    "check_keys_of",
     "cost_after",
+    "describe_window",
     "is_locked",
     "new_master_key",
+    "parse_window",
     "plan",
     "plan_noise",
     "quantise",
+    "read_check_keys",
     "read_master_key",
     "read_noise_plan",
     "read_readings",
@@ -53,6 +59,9 @@ __all__ = [
     "unit_of",
     "unseal_snapshot",
     "window_ledger",
+    "window_of",
+    "window_start",
+    "write_check_keys",
     "write_device_key",
     "write_master_key",
 ]

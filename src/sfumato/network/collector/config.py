@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.network.mqtt import BrokerConfig
 from sfumato.sensing import Site, read_site
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
@@ -22,10 +24,7 @@ class NetworkConfig:
     Attributes:
         site: The site.
         period_ms: How far apart rounds are.
-        broker: The broker's URL: mqtt://HOST:PORT, or mqtts:// for TLS.
-        user: The name to log in with; "" for none.
-        password_file: A file of mode 0600 whose first line is the password.
-        ca_file: Certificates to trust instead of the system's.
+        broker: How the broker is reached.
         store: A file of SQLite, or a URL as Ibis takes it.
         check_keys: The file of check keys; None where codes are not checked.
         key_id: The public id of the master key; "" where any will do.
@@ -45,10 +44,7 @@ class NetworkConfig:
 
     site: Site
     period_ms: int
-    broker: str = "mqtt://127.0.0.1:1883"
-    user: str = ""
-    password_file: Path | None = None
-    ca_file: Path | None = None
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
     store: str = "rounds.sqlite"
     check_keys: Path | None = None
     key_id: str = ""
@@ -65,16 +61,19 @@ class NetworkConfig:
     home_assistant: str = ""
     keep_days: int | None = None
 
-    def places(self) -> dict[str, frozenset[int]]:
-        """Places of the sensors in the site's list that each device may send."""
-        names = self.site.sensors.names
-        if not self.devices:
-            return {name: frozenset({place}) for place, name in enumerate(names)}
-        number = {name: place for place, name in enumerate(names)}
-        return {
+    def places(self, known: Iterable[str] = ()) -> dict[str, frozenset[int]]:
+        """Places of the sensors in the site's list that each device may send.
+
+        A device whose key was rotated is called door~2: it has the sensors of door, if it is among the `known`.
+        """
+        number = {name: place for place, name in enumerate(self.site.sensors.names)}
+        devices = self.devices or {name: (name,) for name in number}
+        found = {
             device: frozenset(number[name] for name in sensors)
-            for device, sensors in self.devices.items()
+            for device, sensors in devices.items()
         }
+        later = [name for name in known if name not in found and name.rpartition("~")[0] in found]
+        return found | {name: found[name.rpartition("~")[0]] for name in later}
 
 
 def read_network(path: str | Path) -> NetworkConfig:
@@ -114,7 +113,7 @@ def read_network(path: str | Path) -> NetworkConfig:
             told.update(read(value, file))
         except InvalidInput:
             raise
-        except (TypeError, ValueError) as problem:
+        except (InvalidParameter, TypeError, ValueError) as problem:
             raise _wrong(file, f"sets {name!r}: {problem}") from None
     found = NetworkConfig(**told)
     _check(found, file)
@@ -194,6 +193,23 @@ def _names(value: object, _: Path) -> dict[str, Any]:
     return {"revoked": tuple(value)}
 
 
+def _broker(value: object, file: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("it is a table with host, port, ...")
+    if "password" in value:
+        raise ValueError("a password is in a file of its own, of mode 0600: say password_file")
+    fields = {one.name: str(one.type) for one in dataclass_fields(BrokerConfig)}
+    told: dict[str, Any] = {}
+    for name, one in value.items():
+        if name not in fields:
+            raise ValueError(f"{name!r} is none of {', '.join(sorted(fields))}")
+        kind = {"int": int, "bool": bool}.get(fields[name], str)
+        if type(one) is not kind:
+            raise TypeError(f"{name!r} is a {kind.__name__}, got {type(one).__name__}")
+        told[name] = file.parent / one if "Path" in fields[name] else one
+    return {"broker": BrokerConfig(**told)}
+
+
 def _devices(value: object, _: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError("it is a table of devices and their sensors")
@@ -211,10 +227,7 @@ _READERS: dict[str, Any] = {
     "period": _time("period_ms", 1),
     "grace": _time("grace_ms", 0),
     "horizon": _time("horizon_ms", 1000),
-    "broker": _text("broker"),
-    "user": _text("user"),
-    "password_file": _path("password_file"),
-    "ca_file": _path("ca_file"),
+    "broker": _broker,
     "store": _store,
     "check_keys": _path("check_keys"),
     "key_id": _text("key_id"),
@@ -240,13 +253,6 @@ def _check(found: NetworkConfig, file: Path) -> None:
                 raise _wrong(file, f"gives device {device!r} a sensor {name!r} that the site lacks")
     if found.track == 1:
         raise _wrong(file, "sets 'track' to 1: a track has two rounds or more, 0 is for none")
-    if not re.fullmatch(r"mqtts?://[^/@\s]+", found.broker):
-        raise _wrong(
-            file,
-            "sets 'broker' to what is no mqtt://HOST:PORT or mqtts://HOST:PORT (a user has a key of its own)",
-        )
-    if found.user and found.password_file is None:
-        raise _wrong(file, "names a 'user' but no 'password_file'")
     if any(mark in found.home_assistant for mark in "#+ "):
         raise _wrong(file, "sets 'home_assistant' to what is no prefix of a topic")
 

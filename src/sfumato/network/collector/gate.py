@@ -37,7 +37,7 @@ MEANINGS: dict[Refusal, str] = {
     "too-long": "longer than any packet",
     "malformed": "no packet of this version",
     "wrong-topic": "not on the topic of the device that it names",
-    "unknown-device": "of a device that the network does not have",
+    "unknown-device": "of a device that the network does not have, or that has no check key any more",
     "revoked": "of a device whose key was revoked",
     "wrong-key": "under another master key than the network's",
     "wrong-site": "of another site, or of the site before it was changed",
@@ -104,7 +104,9 @@ class Gate:
             return "wrong-topic"
         if self.check_keys:
             key = self.check_keys.get(name)
-            if key is None or not is_checked(packet, key):
+            if key is None:
+                return "unknown-device"
+            if not is_checked(packet, key):
                 return "wrong-code"
         if self.key_id and packet.key_id != self.key_id:
             return "wrong-key"

@@ -86,6 +86,10 @@ class Store(Protocol):
         """A round and all after it, each once, in their order."""
         ...
 
+    def count_rounds(self, number: int) -> int:
+        """How many rounds there are from one on."""
+        ...
+
     def close(self) -> None:
         """Let go of the database."""
         ...
@@ -168,6 +172,11 @@ class SqliteStore:
         """From the table of rounds."""
         query = f"SELECT {_ROUND} FROM rounds WHERE round >= ? ORDER BY round"  # noqa: S608
         return [StoredRound(*row) for row in self._file.execute(query, (number,))]
+
+    def count_rounds(self, number: int) -> int:
+        """By the primary key."""
+        query = "SELECT count(*) FROM rounds WHERE round >= ?"
+        return int(self._file.execute(query, (number,)).fetchone()[0])
 
     def forget_before(self, number: int) -> int:
         """Delete packets and rounds before a round; how many packets those were."""
@@ -284,6 +293,11 @@ class IbisStore:
         for row in rows:
             found.setdefault(int(row["round"]), StoredRound(**row))
         return list(found.values())
+
+    def count_rounds(self, number: int) -> int:
+        """Different ones."""
+        table = self._base.table(_table("rounds"))
+        return int(table.filter(table["round"] >= number)["round"].nunique().execute())
 
     def close(self) -> None:
         """Disconnect."""

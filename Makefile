@@ -31,11 +31,13 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL, Mosquitto, Node.js
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
 	@command -v java >/dev/null || { $(call debian,default-jre-headless); }
 	@command -v chromium >/dev/null || { $(call debian,chromium); }
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || { $(call debian,postgresql); }
+	@command -v mosquitto >/dev/null || test -x /usr/sbin/mosquitto || { $(call debian,mosquitto); }
+	@command -v node >/dev/null || { $(call debian,nodejs); }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet

@@ -1,4 +1,5 @@
 from .atomic import (
+    check_private,
     check_writable,
     draft_beside,
     drafts_beside,
@@ -35,6 +36,7 @@ __all__ = [
     "Polygon",
     "Rows",
     "check_outputs",
+    "check_private",
     "check_writable",
     "column_of",
     "decoding",

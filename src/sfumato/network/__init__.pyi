@@ -1,4 +1,6 @@
-from .topics import device_of, readings_filter, readings_topic
+from .broker import embedded_broker, free_port
+from .mqtt import BrokerConfig, MqttClient
+from .topics import device_of, level_of, readings_filter, readings_topic
 from .wire import (
     MAX_BYTES,
     Packet,
@@ -14,14 +16,19 @@ from .wire import (
 
 __all__ = [
     "MAX_BYTES",
+    "BrokerConfig",
+    "MqttClient",
     "Packet",
     "WireLoss",
     "WireWindow",
     "decode",
     "device_of",
+    "embedded_broker",
     "encode",
+    "free_port",
     "is_checked",
     "is_signed",
+    "level_of",
     "readings_filter",
     "readings_topic",
     "sealed",

@@ -24,6 +24,7 @@ from .rounds import (
     RoundsCost,
     best_guess,
     cost_after,
+    share_of,
 )
 from .seal import Seal, Unsealed
 from .windows import describe_window, parse_window, window_ledger, window_of, window_start
@@ -56,6 +57,7 @@ __all__ = [
     "read_noise_plan",
     "read_readings",
     "release_snapshot",
+    "share_of",
     "unit_of",
     "unseal_snapshot",
     "window_ledger",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sfumato.errors import InvalidInput
-from sfumato.files import read_json, write_file
+from sfumato.files import check_private, read_json, write_file
 from sfumato.privacy.noise import KEY_BYTES
-from sfumato.sensing.release.keys import MasterKey, check_private
+from sfumato.sensing.release.keys import MasterKey
 
 FORMAT = "sfumato-check-keys/1"
 
@@ -74,5 +74,5 @@ def read_check_keys(path: str | Path) -> CheckKeys:
         found = CheckKeys(str(data["id"]), devices)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InvalidInput(f"{path} is not a whole file of check keys; nothing was done") from None
-    check_private(Path(path))
+    check_private(path)
     return found

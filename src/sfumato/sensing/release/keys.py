@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
-from sfumato.files import read_json, remove_drafts, write_file
+from sfumato.files import check_private, read_json, remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.noise import KEY_BYTES
 from sfumato.sensing.release.passphrase import LOCKED_FORMAT, locked_key, unlocked_key
@@ -292,16 +292,6 @@ def _read(path: Path, form: str, what: str) -> dict[str, Any]:
         raise InvalidInput(f"{path} is not {what} ({form})")
     check_private(path)
     return data
-
-
-def check_private(path: Path) -> None:
-    """Refuse a file of a key that others than its owner may read or write."""
-    mode = os.stat(path).st_mode & 0o777
-    if mode & 0o077:
-        raise InvalidInput(
-            f"{path} has the mode {mode:04o}: others than its owner may open it, and it holds a key; "
-            "run chmod 600 on it; nothing was done"
-        )
 
 
 def _write_new(path: Path, data: dict[str, Any]) -> None:

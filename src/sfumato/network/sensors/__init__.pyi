@@ -1,0 +1,21 @@
+from .config import InputConfig, SensorConfig, read_sensor_config
+from .daemon import SensorRun, keep_rounds, run_sensor
+from .plan import SensorPlan, describe_sensor, plan_sensor
+from .schedule import Schedule, SystemClock
+from .sensor import Sensor, checked
+
+__all__ = [
+    "InputConfig",
+    "Schedule",
+    "Sensor",
+    "SensorConfig",
+    "SensorPlan",
+    "SensorRun",
+    "SystemClock",
+    "checked",
+    "describe_sensor",
+    "keep_rounds",
+    "plan_sensor",
+    "read_sensor_config",
+    "run_sensor",
+]

@@ -170,6 +170,126 @@ class Collector:
             self._worker.submit(closed)
         self._hand_on()
 
+    def wait(self, seconds: float) -> None:
+        """Until something comes, or so long: brokers send no more before we acknowledge."""
+        self._arrived.wait(seconds)
+        self._arrived.clear()
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, by the collector's clock."""
+        return self._clock()
+
+    def close(self) -> None:
+        """The collector ends."""
+        ...
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What was heard of a device."""
+
+    accepted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    packet: Packet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    packet: Packet
+    payload: bytes
+    now: int
+    done: Acknowledge
+
+
+class Collector:
+    """A network's collector, whole but for its connection to a broker."""
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        *,
+        clock: Callable[[], int] | None = None,
+        threads: bool = True,
+        outputs: Sequence[Output] = (),
+        queue_size: int = QUEUE,
+    ) -> None:
+        """Open the store, and take up where the collector before left off.
+
+        Args:
+            config: The network.
+            clock: Milliseconds since 1970; the system's unless given.
+            threads: Whether rounds are recovered in a thread of their own.
+            outputs: Who is told of every round.
+            queue_size: Packets that may wait to be kept.
+
+        Raises:
+            InvalidInput: The store or the check keys cannot be read.
+        """
+        self.config = config
+        self._clock = clock or (lambda: time.time_ns() // 1_000_000)
+        self._gate = _gate(config)
+        self._rounds = Rounds(
+            config.site.sensors.names,
+            config.period_ms,
+            config.grace_ms,
+            config.horizon_ms,
+            max(AHEAD_MS, 2 * config.period_ms),
+        )
+        live = LiveRecovery(config.site, estimator=config.estimator, max_mass=config.max_mass)
+        recover = Recoveries(live, track=config.track, count=config.count).recover
+        self._worker = Worker(recover) if threads else InTurn(recover)
+        self._queue: queue.Queue[_Waiting] = queue.Queue(queue_size)
+        self._unkept: list[_Waiting] = []
+        self._unwritten: deque[StoredRound] = deque(maxlen=1000)
+        self._outputs = tuple(outputs)
+        self._lock = threading.Lock()
+        self._arrived = threading.Event()
+        self._heard: dict[str, _Heard] = {name: _Heard() for name in self._gate.devices}
+        self._refused: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter(recovered=0, skipped=0, failed=0)
+        self._window: tuple[Window, int] = (None, 0)
+        self._last: Recovered | None = None
+        self._promise: Promise | None = None
+        self._problem = ""
+        self.connected = False
+        self.store: Store = open_store(config.store, site=config.site.digest)
+        self._resume()
+
+    def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
+        """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
+
+        What is refused is done with at once; what is taken, when it is in the store; what finds the
+        queue full is not, so that the broker sends it again.
+        """
+        with self._lock:
+            found = self._gate.admit(topic, payload)
+            if isinstance(found, Packet):
+                now = self._clock()
+                where = self._rounds.judge(found, now)
+                if where not in ("placed", "late"):
+                    found = self._refuse(where, found.device)
+                else:
+                    try:
+                        self._queue.put_nowait(_Waiting(found, payload, now, done))
+                    except queue.Full:
+                        return self._refuse("queue-full", found.device)
+                    self._gate.remember(found, payload)
+                    self._arrived.set()
+                    return "taken"
+            else:
+                self._refuse(found, topic.split("/")[3] if topic.count("/") == 4 else "")
+        done()
+        return found
+
+    def turn(self) -> None:
+        """Keep what came, close rounds that are due, and hand on what was recovered."""
+        self._keep()
+        with self._lock:
+            due = self._rounds.due(self._clock())
+        for closed in due:
+            self._worker.submit(closed)
+        self._hand_on()
+
     def run(self, stop: threading.Event, *, pause: float = 0.05) -> None:
         """Turn after turn, until somebody says stop; then the rounds that are open are finished."""
         while not stop.is_set():

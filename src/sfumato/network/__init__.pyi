@@ -1,6 +1,7 @@
 from .broker import embedded_broker, free_port
 from .mqtt import BrokerConfig, MqttClient
 from .topics import device_of, level_of, readings_filter, readings_topic
+from .unseal import UnsealedPackets, read_packets, unseal_packets
 from .wire import (
     MAX_BYTES,
     Packet,
@@ -19,6 +20,7 @@ __all__ = [
     "BrokerConfig",
     "MqttClient",
     "Packet",
+    "UnsealedPackets",
     "WireLoss",
     "WireWindow",
     "decode",
@@ -29,8 +31,10 @@ __all__ = [
     "is_checked",
     "is_signed",
     "level_of",
+    "read_packets",
     "readings_filter",
     "readings_topic",
     "sealed",
     "status_of",
+    "unseal_packets",
 ]

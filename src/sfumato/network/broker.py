@@ -68,9 +68,7 @@ class _Running:
             self._run(self._started())
         except ImportError:
             self._end()
-            raise MissingPackage(
-                "a broker in this process needs amqtt: pip install 'sfumato[network]'"
-            ) from None
+            raise MissingPackage("pip install 'sfumato[network]'") from None
         except Exception:
             # It wraps what the system says in errors of its own.
             self._end()

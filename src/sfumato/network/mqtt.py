@@ -204,7 +204,5 @@ def _paho() -> Any:
     try:
         import paho.mqtt.client
     except ImportError:
-        raise MissingPackage(
-            "sensors over MQTT need paho-mqtt: pip install 'sfumato[network]'; nothing was sent"
-        ) from None
+        raise MissingPackage("pip install 'sfumato[network]'") from None
     return paho.mqtt.client

@@ -1,6 +1,7 @@
 from .config import InputConfig, SensorConfig, read_sensor_config
 from .daemon import SensorRun, keep_rounds, run_sensor
 from .plan import SensorPlan, describe_sensor, plan_sensor
+from .render import plan_lines, run_line, unsealed_lines
 from .schedule import Schedule, SystemClock
 from .sensor import Sensor, checked
 
@@ -15,7 +16,10 @@ __all__ = [
     "checked",
     "describe_sensor",
     "keep_rounds",
+    "plan_lines",
     "plan_sensor",
     "read_sensor_config",
+    "run_line",
     "run_sensor",
+    "unsealed_lines",
 ]

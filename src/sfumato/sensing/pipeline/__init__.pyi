@@ -2,10 +2,12 @@ from .calibrate import calibrate_site
 from .check import check_recovery
 from .inputs import true_sources
 from .keys import (
+    last_steps,
     list_keys,
     make_check_keys,
     make_device_key,
     make_master_key,
+    note_unsealing,
     retire_device_key,
     rotate_device_key,
     unseal_readings,
@@ -42,10 +44,12 @@ __all__ = [
     "describe_site",
     "epsilon_after",
     "find_whisper",
+    "last_steps",
     "list_keys",
     "make_check_keys",
     "make_device_key",
     "make_master_key",
+    "note_unsealing",
     "open_ledger",
     "plan_placement",
     "plan_sensors",

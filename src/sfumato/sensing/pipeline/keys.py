@@ -65,20 +65,51 @@ def unseal_readings(
     )
     if out is not None:
         check_writable(out)
-    if log is not None:
+    if not isinstance(key, MasterKey):
         named = str(readings) if isinstance(readings, str | Path) else ""
-        used = {
-            "readings": named,
-            "times": len(found.snapshots),
-            "sha256": hashlib.sha256(canonical(found.to_json()).encode()).hexdigest(),
-            "out": "" if out is None else str(out),
-        }
-        with log.held():
-            log.add(KeyEvent("unsealed", more=used))
+        digest = hashlib.sha256(canonical(found.to_json()).encode()).hexdigest()
+        note_unsealing(key, readings=named, times=len(found.snapshots), sha256=digest, out=out)
     if out is None:
         return UnsealedResult(rows)
     write_table(out, ["time", "sensor", "value"], rows, private=True)
     return UnsealedResult(rows, Path(out))
+
+
+def note_unsealing(
+    key: str | Path, *, readings: str, times: int, sha256: str, out: str | Path | None
+) -> None:
+    """Write into the log of a master key that noise is about to be taken off.
+
+    Args:
+        key: The file of the master key.
+        readings: The file that has the readings; "" for those in memory.
+        times: How many times were read.
+        sha256: A digest of what is unsealed.
+        out: Where the readings go; None for the screen.
+
+    Raises:
+        InvalidInput: The log cannot be written; nothing was unsealed.
+    """
+    log, where = KeyLog(key), "" if out is None else str(out)
+    used = {"readings": readings, "times": times, "sha256": sha256, "out": where}
+    with log.held():
+        log.add(KeyEvent("unsealed", more=used))
+
+
+def last_steps(key: str | Path) -> dict[str, int]:
+    """The last step of every device that was rotated or retired with its key file at hand.
+
+    Args:
+        key: The file of the master key.
+
+    Returns:
+        Steps by device: what it sealed at a later one is not its own.
+
+    Raises:
+        InvalidInput: The log cannot be read.
+    """
+    known = KeyLog(key).devices().values()
+    return {one.name: one.last_step for one in known if one.last_step is not None}
 
 
 def _not_retired(read: Readings, devices: dict[str, KnownDevice]) -> None:

@@ -26,7 +26,7 @@ from .rounds import (
     cost_after,
     share_of,
 )
-from .seal import Seal, Unsealed
+from .seal import Seal, StepKeys, Unsealed
 from .windows import describe_window, parse_window, window_ledger, window_of, window_start
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "RoundsCost",
     "Seal",
     "Snapshot",
+    "StepKeys",
     "Unsealed",
     "best_guess",
     "check_keys_of",

@@ -1,0 +1,1 @@
+"""`sfumato sensor`, `sfumato unseal`: sensors over MQTT, and the noise of their packets taken off."""

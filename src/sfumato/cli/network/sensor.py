@@ -1,0 +1,142 @@
+"""`sfumato sensor`: a sensor that adds noise before it sends; `sfumato unseal`: packets for the key holder."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.sense.keys import PassphraseFile, passphrase_of
+
+if TYPE_CHECKING:
+    from sfumato.network.sensors import SystemClock
+
+app = typer.Typer(
+    help="A sensor over MQTT: read, add noise, pay, seal and publish on a fixed schedule.",
+    no_args_is_help=True,
+)
+ConfigFile = Annotated[
+    Path,
+    typer.Argument(
+        help="sensor.toml: site, noise plan, key, budget, input and broker.", show_default=False
+    ),
+]
+
+
+@app.command("run")
+@sentences
+def run(
+    sensor: ConfigFile,
+    rounds: Annotated[
+        int | None, typer.Option(help="Stop after so many rounds; else it goes on.", min=1)
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check every file, say what a round costs; read, charge and send nothing.",
+        ),
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a sensor until it is stopped.
+
+    When packets are sent, and how long they are, depends on the clock and on sensor.toml alone. A round
+    without a reading sends the last one again under fresh noise.
+    """
+    from sfumato.network.sensors import (
+        SystemClock,
+        describe_sensor,
+        plan_lines,
+        read_sensor_config,
+        run_line,
+        run_sensor,
+    )
+
+    config = read_sensor_config(sensor)
+    if dry_run:
+        found = describe_sensor(config)
+        show(found.to_json(), plan_lines(found), json=json)
+        return
+    clock = SystemClock()
+    with _stopped_by_signals(clock):
+        result = run_sensor(
+            config, rounds=rounds, clock=clock, watch=lambda told: say(told, quiet=quiet)
+        )
+    show(result.to_json(), run_line(result), json=json)
+
+
+@app.command("plan")
+@sentences
+def plan(sensor: ConfigFile, json: Json = False) -> None:
+    """Plan the noise of a sensor, an equal share of a window for each round, into its file noise_plan.
+
+    Do this on a computer: the sensor itself needs the file alone. All devices of a site use the same one.
+    """
+    from sfumato.network.sensors import plan_lines, plan_sensor, read_sensor_config
+
+    made = plan_sensor(read_sensor_config(sensor))
+    show(made.to_json(), plan_lines(made), json=json)
+
+
+@sentences
+def unseal(
+    rounds: Annotated[
+        Path,
+        typer.Argument(
+            help="Packets as JSON lines, each under payload: a collector's rounds.",
+            show_default=False,
+        ),
+    ],
+    key: Annotated[Path, typer.Option(help="The master key.", show_default=False)],
+    site: Annotated[
+        Path | None, typer.Option(help="The site's file, for names.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new .csv file that only you may read; else they are printed."),
+    ] = None,
+    passphrase_file: PassphraseFile = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take the noise off packets, exactly: for the holder of the master key. What comes out is private again.
+
+    Packets of another key, and those that somebody changed, the collector too, are refused. That it was
+    done is written into the key's log first.
+    """
+    from sfumato.network import read_packets, unseal_packets
+    from sfumato.network.sensors import unsealed_lines
+    from sfumato.sensing import read_site
+
+    secret = passphrase_of(key, passphrase_file)
+    found = unseal_packets(
+        read_packets(rounds),
+        key,
+        site=None if site is None else read_site(site),
+        out=out,
+        passphrase=secret,
+        named=str(rounds),
+    )
+    if found.refused:
+        say(f"{found.refused} packets were refused", quiet=quiet or json)
+    remark = "" if quiet else " (private)"
+    show(found.to_json(), unsealed_lines(found) if out is None else f"{out}{remark}", json=json)
+
+
+@contextmanager
+def _stopped_by_signals(clock: SystemClock) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP end the wait for the next round, and so the sensor, in order."""
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = {number: signal.signal(number, lambda *_: clock.stop()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

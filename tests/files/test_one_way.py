@@ -126,7 +126,7 @@ OF_NEIGHBORS = {
 OF_A_CHILD = {"tempfile.TemporaryFile()"}
 
 # The rounds of a network are in a database, which knows how to be killed.
-OF_A_STORE = {"sqlite3.connect(self.path, check_same_thread=False, isolati"}
+OF_A_STORE = {"sqlite3.connect(self.path, check_same_thread=False, isolatio"}
 
 
 def test_every_file_is_written_in_one_room() -> None:

@@ -1,0 +1,184 @@
+"""`sfumato collect` with a broker: packets over MQTT, acknowledged when kept, entities, state, a clean stop."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.network.networks import PERIOD, Twin, corridor, readings_at, twins
+from tests.network.test_collector import keyed
+
+from sfumato.network import BrokerConfig, MqttClient, embedded_broker
+from sfumato.network.collector import (
+    CollectorState,
+    NetworkConfig,
+    read_rounds,
+    run_collector,
+    state_server,
+)
+from sfumato.sensing import Site
+
+pytestmark = pytest.mark.unit
+
+WAIT = 15  # seconds that a busy machine may take
+
+
+@pytest.fixture(scope="module")
+def hall() -> Site:
+    return corridor()
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerConfig]:
+    with embedded_broker() as found:
+        yield found
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+class Running:
+    """A collector in a thread."""
+
+    def __init__(self, config: NetworkConfig, file: Path | None = None) -> None:
+        self.stop, self.collector, self.told = threading.Event(), None, []
+        self.state: CollectorState | None = None
+        self.problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(config, file))
+        self._thread.start()
+
+    def _run(self, config: NetworkConfig, file: Path | None) -> None:
+        try:
+            self.state = run_collector(
+                config, stop=self.stop, file=file, shown=self._shown, watch=self.told.append
+            )
+        except BaseException as problem:  # to be looked at in the test's own thread
+            self.problem = problem
+            raise
+
+    def _shown(self, collector) -> None:
+        self.collector = collector
+
+    def end(self) -> CollectorState:
+        self.stop.set()
+        self._thread.join(WAIT)
+        assert self.problem is None
+        assert self.state is not None
+        return self.state
+
+
+def now_round() -> int:
+    return time.time_ns() // 1_000_000 // PERIOD
+
+
+def send(client: MqttClient, devices: list[Twin], rng, number: int) -> None:
+    values = readings_at(devices[0].site, 20, rng)
+    for twin in devices:
+        topic, payload = twin.send(0, values[twin.place], round_ms=number * PERIOD)
+        client.publish(topic, payload)
+
+
+def test_packets_over_mqtt_become_rounds_entities_and_state(hall, broker, tmp_path, rng):
+    heard: dict[str, bytes] = {}
+    config = NetworkConfig(
+        hall,
+        PERIOD,
+        broker=broker,
+        store=str(tmp_path / "rounds.sqlite"),
+        check_keys=keyed(tmp_path, hall),
+        estimator="least",
+        track=2,
+        lines=tmp_path / "rounds.jsonl",
+        serve=0,
+        home_assistant="homeassistant",
+    )
+    watcher = MqttClient(
+        broker,
+        client_id="watcher",
+        subscribe=("homeassistant/#", "sfumato/1/hall/collector/#"),
+        on_message=lambda topic, payload: heard.update({topic: payload}),
+    )
+    devices, sender = twins(hall), MqttClient(broker, client_id="devices")
+    watcher.start()
+    sender.start()
+    running = Running(config)
+    until(lambda: running.collector is not None and running.collector.connected)
+    until(lambda: running.collector.state.connected)
+    first = now_round()
+    for number in range(3):
+        send(sender, devices, rng, first + number)
+    until(lambda: running.collector.state.rounds["recovered"] >= 3)
+    until(lambda: "sfumato/1/hall/collector/state" in heard)
+    port = next(
+        told.split(":")[2].split("/")[0] for told in running.told if "state.json" in told
+    )
+    page = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/state.json").read())
+    assert page["accepted"] == 18
+    metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    assert 'sfumato_rounds_total{site="hall",state="recovered"} 3' in metrics
+    state = running.end()
+    until(lambda: heard.get("sfumato/1/hall/collector/availability") == b"offline")
+    watcher.stop()
+    sender.stop()
+    assert state.rounds["recovered"] == 3
+    shown = json.loads(heard["sfumato/1/hall/collector/state"])
+    assert shown["privacy"]["cost"] == 0.25
+    assert len([topic for topic in heard if topic.endswith("/config")]) == 5
+    lines = [json.loads(line) for line in (tmp_path / "rounds.jsonl").read_text().splitlines()]
+    assert [len(line["packets"]) for line in lines] == [6, 6, 6]
+    assert len(read_rounds(config.store, site=hall.digest)) == 3
+
+
+def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(hall, broker, tmp_path, rng):
+    config = NetworkConfig(
+        hall,
+        PERIOD,
+        broker=broker,
+        store=str(tmp_path / "rounds.sqlite"),
+        check_keys=keyed(tmp_path, hall),
+        estimator="least",
+        track=0,
+    )
+    devices, sender = twins(hall), MqttClient(broker, client_id="devices again")
+    sender.start()
+    running = Running(config)
+    until(lambda: running.collector is not None and running.collector.connected)
+    send(sender, devices, rng, now_round())
+    until(lambda: running.collector.state.accepted == 6)
+    running.end()
+    send(sender, devices, rng, now_round() + 1)
+    until(lambda: sender.unacknowledged == 0)
+    running = Running(config)
+    until(lambda: running.collector is not None and running.collector.state.accepted == 6)
+    until(lambda: running.collector.state.rounds["recovered"] == 1)
+    running.end()
+    sender.stop()
+    assert len(read_rounds(config.store, site=hall.digest)) == 2
+
+
+def test_state_is_for_this_machine_alone(hall, tmp_path):
+    from sfumato.network.collector import Collector
+
+    config = NetworkConfig(hall, PERIOD, store=str(tmp_path / "a.sqlite"), estimator="least")
+    collector = Collector(config, threads=False)
+    with state_server(lambda: collector.state, 0) as port:
+        place = f"http://127.0.0.1:{port}"
+        with pytest.raises(urllib.error.HTTPError, match="503") as away:
+            urllib.request.urlopen(f"{place}/health")
+        away.value.close()
+        for path, host, code in [("/nothing", "localhost", 404), ("/state.json", "evil.example", 403)]:
+            asked = urllib.request.Request(place + path, headers={"Host": f"{host}:{port}"})
+            with pytest.raises(urllib.error.HTTPError, match=str(code)) as refused:
+                urllib.request.urlopen(asked)
+            refused.value.close()
+    collector.close()

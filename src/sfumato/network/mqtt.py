@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,8 @@ from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage
 from sfumato.files import check_private
 
 if TYPE_CHECKING:
+    import ssl
+
     from paho.mqtt.client import Client
 
 Protocol = Literal["3.1.1", "5", "auto"]
@@ -63,6 +65,8 @@ class BrokerConfig:
 
     def context(self) -> ssl.SSLContext:
         """What TLS checks: the broker's name and who signed its certificate."""
+        import ssl
+
         try:
             return ssl.create_default_context(cafile=self.ca_file)
         except (OSError, ssl.SSLError):
@@ -144,6 +148,7 @@ class MqttClient:
         client.reconnect_delay_set(min_delay=1, max_delay=MAX_WAIT)
         client.on_connect = self._connected
         client.on_disconnect = self._disconnected
+        client.on_subscribe = self._ready
         client.on_publish = self._acked
         client.on_message = self._message
         return client
@@ -152,8 +157,13 @@ class MqttClient:
         if reason.is_failure:
             self._told(False)
             return
-        for topic in self._subscribe:
-            client.subscribe(topic, qos=AT_LEAST_ONCE)
+        if self._subscribe:
+            client.subscribe([(topic, AT_LEAST_ONCE) for topic in self._subscribe])
+        else:
+            self._ready()
+
+    def _ready(self, *_: Any) -> None:
+        """Connected, and what is published from now on is heard."""
         self.connected.set()
         self._told(True)
 
@@ -185,12 +195,11 @@ def protocol_of(broker: BrokerConfig, *, seconds: float = 3) -> Literal["3.1.1",
     # CONNECT of MQTT 5 with a clean start, no properties and no client id: [mqtt5, 3.1].
     hello = bytes.fromhex("100d00044d5154540502003c000000")
     try:
-        with socket.create_connection((host, port), seconds) as plain:
-            held = (
-                broker.context().wrap_socket(plain, server_hostname=host)
-                if broker.is_tls
-                else plain
-            )
+        with ExitStack() as open_:
+            held = open_.enter_context(socket.create_connection((host, port), seconds))
+            if broker.is_tls:
+                told = broker.context().wrap_socket(held, server_hostname=host)
+                held = open_.enter_context(told)
             held.sendall(hello)
             answer = held.recv(4)
     except OSError:

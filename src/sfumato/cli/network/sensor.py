@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.sense.keys import PassphraseFile, passphrase_of
-
-if TYPE_CHECKING:
-    from sfumato.network.sensors import SystemClock
 
 app = typer.Typer(
     help="A sensor over MQTT: read, add noise, pay, seal and publish on a fixed schedule.",
@@ -50,25 +44,14 @@ def run(
     When packets are sent, and how long they are, depends on the clock and on sensor.toml alone. A round
     without a reading sends the last one again under fresh noise.
     """
-    from sfumato.network.sensors import (
-        SystemClock,
-        describe_sensor,
-        plan_lines,
-        read_sensor_config,
-        run_line,
-        run_sensor,
-    )
+    from sfumato.cli.network.light import run_until_stopped
+    from sfumato.network.sensors import describe_sensor, plan_lines, read_sensor_config, run_line
 
-    config = read_sensor_config(sensor)
     if dry_run:
-        found = describe_sensor(config)
+        found = describe_sensor(read_sensor_config(sensor))
         show(found.to_json(), plan_lines(found), json=json)
         return
-    clock = SystemClock()
-    with _stopped_by_signals(clock):
-        result = run_sensor(
-            config, rounds=rounds, clock=clock, watch=lambda told: say(told, quiet=quiet)
-        )
+    result = run_until_stopped(sensor, rounds, quiet=quiet)
     show(result.to_json(), run_line(result), json=json)
 
 
@@ -128,15 +111,3 @@ def unseal(
         say(f"{found.refused} packets were refused", quiet=quiet or json)
     remark = "" if quiet else " (private)"
     show(found.to_json(), unsealed_lines(found) if out is None else f"{out}{remark}", json=json)
-
-
-@contextmanager
-def _stopped_by_signals(clock: SystemClock) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP end the wait for the next round, and so the sensor, in order."""
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    before = {number: signal.signal(number, lambda *_: clock.stop()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

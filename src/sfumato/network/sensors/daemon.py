@@ -198,8 +198,9 @@ def _connection(config: SensorConfig, up: bool) -> str:
 
 
 def _drained(client: MqttClient, clock: Clock, *, seconds: int = 10) -> None:
-    """Wait until the broker has everything, for a while; the rest goes out with the next start."""
+    """Wait until the broker, if it is there, has everything; the rest goes out with the next start."""
+    client.connected.wait(timeout=2)
     end = clock.now_ms() + 1000 * seconds
-    while client.unacknowledged and clock.now_ms() < end:
+    while client.unacknowledged and client.connected.is_set() and clock.now_ms() < end:
         if not clock.wait_until(clock.now_ms() + 20):
             return

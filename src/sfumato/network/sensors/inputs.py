@@ -65,8 +65,9 @@ class Replay:
         self._names, self._scale = names, scale
         try:
             self._file = path.open(encoding="utf-8", newline="")
-            self._rows = csv.DictReader(self._file)
-            missing = [name for name in names if name not in (self._rows.fieldnames or ())]
+            self._rows = csv.reader(self._file)
+            self._columns = next(self._rows, [])
+            missing = [name for name in names if name not in self._columns]
         except (OSError, UnicodeDecodeError, csv.Error) as problem:
             raise InvalidInput(f"cannot read {path}: {problem}; nothing was started") from None
         if missing:
@@ -76,10 +77,10 @@ class Replay:
     def take(self) -> Mapping[str, float]:
         """The readings of the next row."""
         try:
-            row = next(self._rows, {})
+            row = next(self._rows, [])  # a blank line is a round without a reading
         except (UnicodeDecodeError, csv.Error):
             return {}
-        return numbers({name: row.get(name) for name in self._names}, self._names, self._scale)
+        return numbers(dict(zip(self._columns, row, strict=False)), self._names, self._scale)
 
     def close(self) -> None:
         """Close the file."""

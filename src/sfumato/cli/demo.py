@@ -1,13 +1,15 @@
-"""`sfumato demo` and `sfumato heatmap city`: people made up, and the main job done on them."""
+"""`sfumato demo`, `sfumato demo network` and `sfumato heatmap city`: made up, and the main job done on it."""
 
 from __future__ import annotations
 
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sfumato.cli.aloud import SpokenGroup
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap.options import four_numbers
 
@@ -20,8 +22,13 @@ class Family(StrEnum):
     gaze = "gaze"
 
 
+app = typer.Typer(invoke_without_command=True, cls=SpokenGroup)
+
+
+@app.callback()
 @sentences
 def demo(
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option(help="Folder for the check-ins, the maps, the report and the ledger.")
     ] = Path("demo"),
@@ -33,8 +40,10 @@ def demo(
 
     Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces
     the files of the demo before, without --overwrite. A folder with ledgers of other sources is
-    refused.
+    refused. `sfumato demo network` runs a network of sensors instead.
     """
+    if context.invoked_subcommand is not None:
+        return
     from sfumato.report import run_demo
 
     result = run_demo(
@@ -43,6 +52,44 @@ def demo(
         watch=lambda message: say(message, quiet=quiet or json),
     )
     show(result.to_json(), f"report: {result.report}", json=json)
+
+
+@app.command("network")
+@sentences
+def network(
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new folder for keys, ledgers, rounds and the page; else one named by the time."),
+    ] = None,
+    roads: Annotated[
+        bool, typer.Option("--roads", help="Sensors at crossings of streets, not in a corridor.")
+    ] = False,
+    rounds: Annotated[
+        int | None, typer.Option(help="Stop after so many rounds; else at Ctrl-C.", min=1)
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a network on this machine: a broker, 30 sensors, a source that walks, and a collector.
+
+    Each sensor has its own key and ledger, pays before it draws noise, and publishes over MQTT once a second.
+    What is recovered is shown beside the truth until Ctrl-C; then a page with a slider over all rounds is
+    written. The budget is for a look, far too large for people.
+    """
+    from sfumato.cli.network.collect import demo_shown, stopped_by_signals
+    from sfumato.network.demo import demo_lines, run_network_demo, started_at
+
+    stop = threading.Event()
+    with stopped_by_signals(stop), demo_shown(quiet=quiet or json) as shown:
+        result = run_network_demo(
+            out or Path(started_at()),
+            stop=stop,
+            roads=roads,
+            rounds=rounds,
+            shown=shown,
+            watch=lambda told: say(told, quiet=quiet or json),
+        )
+    show(result.to_json(), demo_lines(result), json=json)
 
 
 @sentences

@@ -16,7 +16,8 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 
 if TYPE_CHECKING:
-    from sfumato.network.collector import Collector, LastRounds
+    from sfumato.network.collector import Collector, LastRounds, Recovered
+    from sfumato.network.demo import Walker
     from sfumato.sensing import Site
 
 
@@ -124,6 +125,47 @@ def _shown(
             if last.fresh != drawn:
                 drawn = last.fresh
                 live.update(live_view(site, list(last.rounds), collector.state), refresh=True)
+
+        yield draw
+
+
+@contextmanager
+def demo_shown(
+    *, quiet: bool
+) -> Iterator[Callable[[Collector, list[Recovered], Walker], None] | None]:
+    """As for `collect`, with a column of where the source really is."""
+    from sfumato.network.collector import live_view, round_sentence
+
+    if quiet:
+        yield None
+        return
+    drawn = 0
+    if not sys.stdout.isatty():
+
+        def lines(collector: Collector, rounds: list[Recovered], walker: Walker) -> None:
+            nonlocal drawn
+            for done in rounds[drawn:]:
+                _, truth = walker.truth(done.closed.time)
+                told = round_sentence(collector.config.site, done)
+                print(f"{told}  (truth {truth})", flush=True)  # noqa: T201
+            drawn = len(rounds)
+
+        yield lines
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(), auto_refresh=False) as live:
+
+        def draw(collector: Collector, rounds: list[Recovered], walker: Walker) -> None:
+            nonlocal drawn
+            if len(rounds) == drawn:
+                return
+            drawn = len(rounds)
+            last = rounds[-12:]
+            truths = {done.closed.time: walker.truth(done.closed.time)[1] for done in last}
+            view = live_view(collector.config.site, last, collector.state, truths)
+            live.update(view, refresh=True)
 
         yield draw
 

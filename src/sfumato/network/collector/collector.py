@@ -131,6 +131,7 @@ class Collector:
         self._last: Recovered | None = None
         self._promise: Promise | None = None
         self._problem = ""
+        self._ending = False
         self.connected = False
         self.store: Store = open_store(config.store, site=config.site.digest)
         self._resume()
@@ -142,6 +143,8 @@ class Collector:
         queue full is not, so that the broker sends it again.
         """
         with self._lock:
+            if self._ending:
+                return "queue-full"  # the broker keeps it for the next start
             found = self._gate.admit(topic, payload)
             if isinstance(found, Packet):
                 now = self._clock()
@@ -181,6 +184,8 @@ class Collector:
 
     def close(self) -> None:
         """Keep what is there, finish rounds that wait, and let go of everything."""
+        with self._lock:
+            self._ending = True
         self._keep()
         self._worker.close()
         self._hand_on()

@@ -78,6 +78,7 @@ def run_collector(
         if config.lines is not None:
             told.append(RoundLines(config.lines))
         link: list[Subscription] = []
+        ended: list[bool] = []
         entities = None
         if config.home_assistant:
             entities = HomeAssistant(
@@ -91,7 +92,7 @@ def run_collector(
         closing = stack.enter_context(ExitStack())
 
         def connected(there: bool) -> None:
-            if there != collector.connected:
+            if there != collector.connected and not ended:
                 host, port = config.broker.address
                 tell(
                     f"connected to {host}:{port}"
@@ -119,8 +120,10 @@ def run_collector(
             _turns(collector, config, stop, file=file, shown=shown, tell=tell, rounds=rounds)
         finally:
             collector.close()
+            state = collector.state
+            ended.append(True)
             link[0].stop()
-        return collector.state
+        return state
 
 
 def _turns(

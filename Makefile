@@ -31,13 +31,16 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL, Mosquitto, Node.js
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL, Mosquitto, MicroPython
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
 	@command -v java >/dev/null || { $(call debian,default-jre-headless); }
 	@command -v chromium >/dev/null || { $(call debian,chromium); }
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || { $(call debian,postgresql); }
 	@command -v mosquitto >/dev/null || test -x /usr/sbin/mosquitto || { $(call debian,mosquitto); }
 	@command -v node >/dev/null || { $(call debian,nodejs); }
+	@command -v npm >/dev/null || { $(call debian,npm); }
+	@test -d .venv/micropython/node_modules || { mkdir -p .venv/micropython; cp devices/micropython/package*.json .venv/micropython; \
+	  npm ci --silent --no-audit --no-fund --prefix .venv/micropython; }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet

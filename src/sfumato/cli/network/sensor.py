@@ -68,6 +68,20 @@ def plan(sensor: ConfigFile, json: Json = False) -> None:
     show(made.to_json(), plan_lines(made), json=json)
 
 
+@app.command("table")
+@sentences
+def table(
+    sensor: ConfigFile,
+    file: Annotated[Path, typer.Argument(help="A new file for the device.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Write the table of a sensor's noise for a small device: C or MicroPython, in devices/."""
+    from sfumato.network.sensors import read_sensor_config, write_device_table
+
+    made = write_device_table(read_sensor_config(sensor), file)
+    show(made.to_json(), f"{file}: {made.size:,} bytes, {made.law}", json=json)
+
+
 @sentences
 def unseal(
     rounds: Annotated[

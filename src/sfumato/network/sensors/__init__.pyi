@@ -1,11 +1,13 @@
 from .config import InputConfig, SensorConfig, read_sensor_config
 from .daemon import SensorRun, keep_rounds, run_sensor
+from .device_table import DeviceTable, device_table, write_device_table
 from .plan import SensorPlan, describe_sensor, plan_sensor
 from .render import plan_lines, run_line, unsealed_lines
 from .schedule import Schedule, SystemClock
 from .sensor import Sensor, checked
 
 __all__ = [
+    "DeviceTable",
     "InputConfig",
     "Schedule",
     "Sensor",
@@ -15,6 +17,7 @@ __all__ = [
     "SystemClock",
     "checked",
     "describe_sensor",
+    "device_table",
     "keep_rounds",
     "plan_lines",
     "plan_sensor",
@@ -22,4 +25,5 @@ __all__ = [
     "run_line",
     "run_sensor",
     "unsealed_lines",
+    "write_device_table",
 ]

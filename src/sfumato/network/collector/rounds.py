@@ -99,7 +99,7 @@ class Rounds:
             there = self._open[number]
             over = (number + 1) * self.period_ms + self.grace_ms <= now_ms
             if not over and len(there) < len(self.sensors):
-                continue
+                break  # later ones wait, so that rounds come in their order
             del self._open[number]
             self._closed[number] = set(there)
             missing = tuple(name for name in self.sensors if name not in there)

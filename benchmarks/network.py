@@ -1,0 +1,280 @@
+"""A network on this machine: many sensors at 1 Hz, a burst, a flood, and how many rounds a second are recovered.
+
+Run with python benchmarks/network.py; --seconds 300 is what docs/how-to/network.md states. Senders are
+processes of their own that make packets as devices do, without ledgers; the collector is this process, so
+its share of a core is its processor time over the clock's. The broker is Mosquitto where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.network import (
+    BrokerConfig,
+    MqttClient,
+    Packet,
+    WireLoss,
+    WireWindow,
+    embedded_broker,
+    encode,
+    free_port,
+    readings_topic,
+    sealed,
+)
+from sfumato.network.collector import (
+    Collector,
+    CollectorState,
+    NetworkConfig,
+    read_rounds,
+    run_collector,
+)
+from sfumato.privacy import ZCDP
+from sfumato.sensing import Site, graph_diffusion, heat_line, heat_plane
+from sfumato.sensing.pipeline import LiveReading, LiveRecovery, LiveRound, describe_site
+from sfumato.sensing.planning import block_graph
+from sfumato.sensing.release import CheckKeys, write_check_keys
+from sfumato.spaces import Grid
+
+PERIOD = 1000
+SIGMA, EXPONENT = 50.0, -10  # a deviation of 0.05
+KEY = bytes(range(32))
+SENDERS = 2
+
+
+def line_site(sensors: int) -> Site:
+    """A corridor."""
+    operator = heat_line(sources=100, sensors=sensors, diffusion_time=0.01)
+    return _site("line", operator)
+
+
+def plane_site(sensors: int) -> Site:
+    """A floor of 32 by 32 cells."""
+    side = round(sensors**0.5)
+    places = [[(x + 0.5) / side, (y + 0.5) / side] for x in range(side) for y in range(side)]
+    return _site("plane", heat_plane(sources=Grid(5), sensors=places, diffusion_time=0.01))
+
+
+def graph_site(sensors: int) -> Site:
+    """A network of two communities."""
+    graph, _ = block_graph([sensors // 2, sensors - sensors // 2], inside=0.1, across=0.002,
+                           rng=np.random.default_rng(1))  # fmt: skip
+    return _site("graph", graph_diffusion(graph, 0.5))
+
+
+def _site(name: str, operator: object) -> Site:
+    radius = "1/8" if name == "graph" else "1/100"
+    return describe_site(name, operator=operator, radius=radius, unit="mass", per_source=1).site  # type: ignore[arg-type]
+
+
+class Device:
+    """What a device sends, without a ledger: the check code is right, the key holder's is not."""
+
+    def __init__(self, site: Site, place: int) -> None:
+        self.name, self.place = site.sensors.names[place], place
+        self.topic = readings_topic(site.name, self.name)
+        self._site = site.digest[:32]
+        self._epoch, self._draws = (1).to_bytes(4, "big") + os.urandom(8), itertools.count()
+
+    def payload(self, round_ms: int, value: float, *, key: bytes = KEY) -> bytes:
+        """The packet of a round."""
+        packet = Packet(
+            "00" * 8, self.name, self._site, self._epoch, next(self._draws), round_ms, PERIOD, "gaussian",
+            SIGMA, EXPONENT, WireLoss("rho", 0.1), WireLoss("rho", 50.0),
+            WireWindow(round_ms // 3_600_000 * 60, 60), (self.place,), (round(value / 2**EXPONENT),),
+        )  # fmt: skip
+        return encode(sealed(packet, lambda _: "00" * 32, check_key=key, status="read"))
+
+
+def send(site: Site, places: range, broker: BrokerConfig, plan: list[tuple[float, int]], key: bytes) -> None:
+    """In a process of its own: at each moment the packets of a round, of all these sensors."""
+    client = MqttClient(broker, client_id=f"sender-{places.start}-{os.getpid()}")
+    client.start()
+    client.connected.wait(60)
+    devices = [Device(site, place) for place in places]
+    rng = np.random.default_rng(places.start)
+    column = site.operator.columns([20])[:, 0]
+    for moment, round_ms in plan:
+        read = column + rng.normal(0, SIGMA * 2**EXPONENT, column.size)
+        payloads = [one.payload(round_ms, float(read[one.place]), key=key) for one in devices]
+        time.sleep(max(0.0, moment - time.time()))
+        for one, payload in zip(devices, payloads, strict=True):
+            client.publish(one.topic, payload)
+    while client.unacknowledged:
+        time.sleep(0.05)
+    client.stop()
+
+
+@contextmanager
+def broker_here(folder: Path) -> Iterator[tuple[BrokerConfig, str]]:
+    """Mosquitto, or the broker in this process."""
+    program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+    if not Path(program).exists():
+        with embedded_broker() as found:
+            yield found, "amqtt in this process"
+        return
+    port = free_port()
+    lines = [f"listener {port} 127.0.0.1", "allow_anonymous true", "persistence false",
+             "max_queued_messages 0", "max_inflight_messages 1000", "log_type error",
+             *(["user root"] if os.getuid() == 0 else [])]  # fmt: skip
+    (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n")
+    with subprocess.Popen([program, "-c", str(folder / "mosquitto.conf")]) as process:  # noqa: S603
+        try:
+            time.sleep(1)
+            yield BrokerConfig("127.0.0.1", port, protocol="3.1.1"), "Mosquitto"
+        finally:
+            process.terminate()
+
+
+def network(
+    site: Site, *, seconds: int, rate: int = 1, forged: int = 0, estimator: str = "bayes-median"
+) -> tuple[CollectorState, NetworkConfig, float, int]:
+    """Run sensors and a collector: its state at the end, its share of a core, and what was sent."""
+    with tempfile.TemporaryDirectory() as told:
+        folder = Path(told)
+        keys = folder / "check-keys.json"
+        write_check_keys(keys, CheckKeys("00" * 8, dict.fromkeys(site.sensors.names, KEY)))
+        with broker_here(folder) as (broker, _):
+            config = NetworkConfig(
+                site, PERIOD, broker=broker, store=str(folder / "rounds.sqlite"), check_keys=keys,
+                estimator=estimator, track=0,
+            )  # fmt: skip
+            LiveRecovery(site, estimator=estimator).recover(_made_up(site, 0))  # compiled before it counts
+            stop = threading.Event()
+            first = time.time() + 4
+            rounds = [int(first) + number for number in range(seconds)]
+            # A burst has rounds that lie back in time, sent as fast as `rate` says.
+            plan = [
+                (first + number / rate, 1000 * (rounds[number] if rate == 1 else int(first) - seconds + number))
+                for number in range(seconds)
+            ]
+            size = len(site.sensors)
+            parts = [range(size * at // SENDERS, size * (at + 1) // SENDERS) for at in range(SENDERS)]
+            context = multiprocessing.get_context("spawn")
+            senders = [
+                context.Process(target=send, args=(site, part, broker, plan, KEY)) for part in parts
+            ]
+            if forged:
+                flood = [(first + number / 100, 1000 * int(first)) for number in range(100 * seconds)]
+                places = range(min(size, forged // 100))
+                senders.append(
+                    context.Process(target=send, args=(site, places, broker, flood, b"?" * 32))
+                )
+            state: list[CollectorState] = []
+            thread = threading.Thread(
+                target=lambda: state.append(run_collector(config, stop=stop)), daemon=True
+            )
+            thread.start()
+            began, worked = time.perf_counter(), time.process_time()
+            for one in senders:
+                one.start()
+            for one in senders:
+                one.join()
+            share = (time.process_time() - worked) / (time.perf_counter() - began)
+            time.sleep(3)  # the last round, and what is recovered of it
+            stop.set()
+            thread.join()
+            kept = len(read_rounds(config.store, site=site.digest))
+            return state[0], config, share, kept
+
+
+def _made_up(site: Site, number: int) -> LiveRound:
+    rng = np.random.default_rng(number)
+    sigma = SIGMA * 2**EXPONENT
+    read = site.operator.columns([20 + number % 40])[:, 0] + rng.normal(0, sigma, len(site.sensors))
+    return LiveRound(
+        f"2026-11-18T09:{number // 60:02}:{number % 60:02}Z",
+        {name: LiveReading(float(value), sigma, ZCDP("1/10"))
+         for name, value in zip(site.sensors.names, read, strict=True)},
+    )  # fmt: skip
+
+
+def recoveries(site: Site, estimator: str, count: int) -> float:
+    """Seconds of the processor for one round."""
+    live = LiveRecovery(site, estimator=estimator)
+    live.recover(_made_up(site, 0))
+    start = time.process_time()
+    for number in range(count):
+        live.recover(_made_up(site, number + 1))
+    return (time.process_time() - start) / count
+
+
+def taking(site: Site, count: int) -> tuple[float, float]:
+    """Packets a second of the processor that are checked and kept, and forged ones that are refused."""
+    with tempfile.TemporaryDirectory() as told:
+        keys = Path(told) / "keys.json"
+        write_check_keys(keys, CheckKeys("00" * 8, dict.fromkeys(site.sensors.names, KEY)))
+        config = NetworkConfig(
+            site, PERIOD, store=f"{told}/a.sqlite", check_keys=keys, estimator="least", grace_ms=10**8
+        )  # fmt: skip
+        now = time.time_ns() // 1_000_000
+        collector = Collector(config, clock=lambda: now, threads=False)
+        devices = [Device(site, place) for place in range(len(site.sensors) - 1)]
+        rounds = -(-count // len(devices))
+        messages = [
+            (one.topic, one.payload(now // 1000 * 1000 - 1000 * number, 0.2))
+            for number in range(rounds)
+            for one in devices
+        ]
+        forged = [(devices[0].topic, devices[0].payload(now, 0.2, key=b"?" * 32)) for _ in range(1000)]
+        start = time.process_time()
+        for at, (topic, payload) in enumerate(messages):
+            collector.take(topic, payload)
+            if at % 20 == 0:
+                collector.turn()
+        collector.turn()
+        taken = len(messages) / (time.process_time() - start)
+        start = time.process_time()
+        for _ in range(5):
+            for topic, payload in forged:
+                collector.take(topic, payload)
+        refused = 5000 / (time.process_time() - start)
+        collector.close()
+        return taken, refused
+
+
+def main() -> None:
+    """Every measurement in turn."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=60, help="how long 500 sensors send")
+    parser.add_argument("--sensors", type=int, default=500)
+    options = parser.parse_args()
+    print("\n## A network of sensors\n")
+    print("| what | number |\n|---|---|")
+    line = line_site(options.sensors)
+    state, _, share, kept = network(line, seconds=options.seconds)
+    sent = options.sensors * options.seconds
+    print(f"| {options.sensors} sensors at 1 Hz for {options.seconds} s: packets sent, accepted | {sent}, {state.accepted} |")
+    told = ", ".join(f"{count} {how}" for how, count in state.rounds.items())
+    print(f"| rounds of them, and kept | {told}; {kept} |")
+    print(f"| refused, by reason | {dict(state.refused) or 'none'} |")
+    print(f"| the collector's share of a core, a recovery with bands each second | {share:.2f} |")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"| its memory at most | {memory:.0f} MB |")
+    state, _, share, _ = network(line, seconds=20, rate=10, estimator="least")
+    print(f"| a burst of {10 * options.sensors} packets a second for 2 s: sent, accepted | {20 * options.sensors}, {state.accepted} |")
+    state, _, share, _ = network(line_site(50), seconds=20, forged=10_000)
+    print(f"| 50 sensors for 20 s beside about {50 * 100} forged packets a second: accepted of 1000, refused | {state.accepted}, {state.refused.get('wrong-code', 0)} |")
+    taken, refused = taking(line, 10_000)
+    print(f"| packets a second of the processor: checked and kept, forged and refused | {taken:.0f}, {refused:.0f} |")
+    for name, site in (("line, 500", line), ("plane, 49", plane_site(49)), ("graph, 200", graph_site(200))):
+        for estimator, count in (("least", 10), ("bayes-median", 5)):
+            each = recoveries(site, estimator, count)
+            print(f"| rounds a second of the processor, {name} sensors, {estimator} | {1 / each:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tests.audit import saboteurs as audits
 from tests.files import saboteurs as files
+from tests.network import saboteurs as networks
 from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
@@ -477,6 +478,26 @@ def _draws_without_noise() -> None:
 
 
 SABOTEURS: dict[str, Saboteur] = {
+    "a sensor that is silent without a reading": Saboteur(
+        networks.silent_without_a_reading,
+        "tests/network/test_sensor.py::test_when_and_how_long_do_not_depend_on_what_was_read",
+        "assert False",
+    ),
+    "dummies that everybody can tell": Saboteur(
+        networks.dummies_not_masked,
+        "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",
+        "assert 1 > 20",
+    ),
+    "a sensor that forgets which rounds were paid": Saboteur(
+        networks.last_round_forgotten,
+        "tests/network/test_sensor.py::test_a_clock_that_jumps_makes_no_round_twice",
+        "assert",
+    ),
+    "a packet that is made again": Saboteur(
+        networks.resends_made_again,
+        "tests/network/test_sensor.py::test_what_was_not_acknowledged_is_sent_again_as_it_was",
+        "assert [",
+    ),
     "shares of shape 1/n with a curious party": Saboteur(
         ledgers.shares_for_outsiders_only,
         "tests/privacy/test_shared_noise.py::"

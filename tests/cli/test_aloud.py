@@ -51,7 +51,7 @@ OTHERS = """
     quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
-    windows without_suspects x y zones history rounds
+    windows without_suspects x y zones history rounds height template
 """
 FREE = set(OTHERS.split())
 

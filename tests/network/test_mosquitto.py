@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.network.mosquitto import Mosquitto, running_mosquitto
 from tests.network.ready import make_sensor, make_site
 
 from sfumato.errors import InvalidInput
 from sfumato.network import BrokerConfig, MqttClient, decode, embedded_broker, readings_topic
-from sfumato.network.mqtt import protocol_of
+from sfumato.network.mqtt import Protocol, protocol_of
 from sfumato.network.sensors import SensorConfig, run_sensor
 from sfumato.privacy import Ledger
 from sfumato.sensing.release.keys import device_step
@@ -150,13 +151,34 @@ def test_packets_wait_while_the_broker_is_away(tmp_path: Path) -> None:
     eventually(lambda: not list((config.state / "outbox").iterdir()))
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("protocol", ["3.1.1", "5"])
+def test_a_client_that_lost_its_broker_sends_again_by_itself(
+    protocol: Protocol, tmp_path: Path
+) -> None:
+    acked: list[int] = []
+    with running_mosquitto(tmp_path) as first:
+        broker = BrokerConfig("127.0.0.1", first.plain, protocol=protocol)
+        client = MqttClient(broker, client_id="c", on_acked=acked.append)
+        client.start()
+        client.publish("a", b"1", tag=1)
+        eventually(lambda: acked == [1])
+    eventually(lambda: not client.connected.is_set())
+    client.publish("a", b"2", tag=2)
+    client.publish("a", b"3", tag=3)
+    assert client.unacknowledged == 2
+    with running_mosquitto(tmp_path, plain=first.plain):
+        eventually(lambda: sorted(acked) == [1, 2, 3])
+        client.stop()
+
+
 def live(config: SensorConfig) -> None:
     run_sensor(config)
 
 
 @pytest.mark.fault
 def test_twenty_kills_repeat_no_counter_and_charge_nothing_twice(
-    broker: Mosquitto, tmp_path: Path, rng: object
+    broker: Mosquitto, tmp_path: Path, rng: np.random.Generator
 ) -> None:
     make_site(tmp_path)
     where = BrokerConfig("127.0.0.1", broker.plain, protocol="3.1.1")
@@ -167,8 +189,11 @@ def test_twenty_kills_repeat_no_counter_and_charge_nothing_twice(
     for cycle in range(20):
         process = fork.Process(target=live, args=(config,))
         process.start()
+        # Killed after its start, or some moment after it has paid for one round or two.
         eventually(lambda step=cycle: device_step(config.device_key)[1] > step + 1)  # type: ignore[misc]
-        time.sleep(float(rng.uniform(0, 0.12)))  # type: ignore[attr-defined]
+        target = paid_bytes(config) + 300 * (cycle % 3)
+        eventually(lambda size=target: paid_bytes(config) >= size)  # type: ignore[misc]
+        time.sleep(float(rng.uniform(0, 0.03)))
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join(PATIENCE)
         assert process.exitcode == -signal.SIGKILL
@@ -185,7 +210,13 @@ def test_twenty_kills_repeat_no_counter_and_charge_nothing_twice(
     paid = [entry.note for file in files for entry in Ledger(file).statement().entries]
     assert len(paid) == len(set(paid))
     assert {f"round {packet.round_ms}" for packet in different.values()} <= set(paid)
-    assert len({packet.step for packet in different.values()}) > 2
+    assert len(paid) > 20
+    assert len({packet.step for packet in different.values()}) >= 6
+
+
+def paid_bytes(config: SensorConfig) -> int:
+    """How long the ledgers are; an entry is some 430 bytes."""
+    return sum(file.stat().st_size for file in (config.state / "windows").glob("*.ledger"))
 
 
 class Held:
@@ -207,10 +238,9 @@ class Held:
 
     def _session(self, first: Callable[..., object], got: list[bytes] | None = None) -> None:
         from paho.mqtt import client as paho
+        from paho.mqtt.enums import CallbackAPIVersion
 
-        client = paho.Client(
-            paho.CallbackAPIVersion.VERSION2, client_id="held", clean_session=False
-        )
+        client = paho.Client(CallbackAPIVersion.VERSION2, client_id="held", clean_session=False)
         done: list[bool] = []
 
         def heard(_: object, __: object, message: paho.MQTTMessage) -> None:

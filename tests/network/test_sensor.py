@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_when_and_how_long_do_not_depend_on_what_was_read(folder: Path) -> None:
 @pytest.mark.unit
 def test_a_missing_reading_sends_the_last_one_under_fresh_noise(folder: Path) -> None:
     config = make_sensor(folder, sensors=("0", "2"))
-    given = ({}, {"0": 3.0}, {"0": 4.0, "2": 7.0}, {}, {"2": 8.0})
+    given: tuple[dict[str, float], ...] = ({}, {"0": 3.0}, {"0": 4.0, "2": 7.0}, {}, {"2": 8.0})
     _, client = ran(config, *given, rounds=5)
     payloads = [payload for _, _, payload in client.sent]
     found = unsealed(folder, payloads)
@@ -232,7 +233,7 @@ def test_what_does_not_fit_together_is_refused_before_the_key_moves(folder: Path
     ):
         with pytest.raises(InvalidInput, match=message):
             Sensor(wrong)
-    replace(SITE, name="hall", step=1).write(folder / "other.json")
+    replace(SITE, name="hall", step=Fraction(1)).write(folder / "other.json")
     with pytest.raises(InvalidInput, match="made for another site"):
         Sensor(replace(config, site=folder / "other.json"))
     assert config.device_key.read_text() == before

@@ -37,6 +37,7 @@ _LAWS: dict[int, LawName] = {1: "rounded-gaussian", 2: "gaussian"}
 _LOSSES: dict[int, LossKind] = {1: "epsilon", 2: "rho"}
 _STATUSES: dict[int, Status] = {0: "read", 1: "held", 2: "none"}
 _REHEARSAL = 1
+_DIGITS = frozenset("0123456789abcdef")
 _MAX_ROUND = 253402300799999  # the last millisecond of the year 9999
 _MAX_MINUTE = _MAX_ROUND // 60000
 
@@ -374,7 +375,7 @@ def _check(packet: Packet) -> None:
 
 
 def _is_hex(text: str, size: int) -> bool:
-    return len(text) == 2 * size and not set(text) - set("0123456789abcdef")
+    return len(text) == 2 * size and _DIGITS.issuperset(text)
 
 
 def _is_loss(loss: WireLoss) -> bool:

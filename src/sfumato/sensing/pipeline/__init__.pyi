@@ -19,7 +19,7 @@ from .recover import RecoveryOptions, recover_sources
 from .recover_each import recover_rounds
 from .release import check_note, price_release, release_readings
 from .resume import resume_readings
-from .site import describe_site, open_ledger, simulate_site
+from .site import describe_site, open_ledger, simulate_site, site_from_template
 from .track import track_sources
 from .whisper import (
     SimulatedWhisper,
@@ -63,6 +63,7 @@ __all__ = [
     "rotate_device_key",
     "simulate_site",
     "simulate_whisper",
+    "site_from_template",
     "track_sources",
     "true_sources",
     "unseal_readings",

@@ -186,7 +186,10 @@ class StepKeys:
         """
         if epoch[:4] != self._step.to_bytes(4, "big"):
             raise InvalidInput("the epoch is of another step; nothing was unsealed")
-        laws = {"gaussian": GaussianLaw, "rounded-gaussian": RoundedGaussianLaw}
+        laws: dict[str, type[GaussianLaw] | type[RoundedGaussianLaw]] = {
+            "gaussian": GaussianLaw,
+            "rounded-gaussian": RoundedGaussianLaw,
+        }
         if law not in laws:
             raise InvalidParameter(f"noise of a seal is {' or '.join(laws)}, got {law!r}")
         noise = keyed_draws(self._noise, epoch, laws[law](sigma), first=first, size=len(values))

@@ -1,4 +1,4 @@
-"""A network on this machine: many sensors at 1 Hz, a burst, a flood, and how many rounds a second are recovered.
+"""A network on this machine: sensors at 1 Hz, a burst, a flood, and how many rounds a second are recovered.
 
 Run with python benchmarks/network.py; --seconds 300 is what docs/how-to/network.md states. Senders are
 processes of their own that make packets as devices do, without ledgers; the collector is this process, so
@@ -99,7 +99,9 @@ class Device:
         return encode(sealed(packet, lambda _: "00" * 32, check_key=key, status="read"))
 
 
-def send(site: Site, places: range, broker: BrokerConfig, plan: list[tuple[float, int]], key: bytes) -> None:
+def send(
+    site: Site, places: range, broker: BrokerConfig, plan: list[tuple[float, int]], key: bytes
+) -> None:
     """In a process of its own: at each moment the packets of a round, of all these sensors."""
     client = MqttClient(broker, client_id=f"sender-{places.start}-{os.getpid()}")
     client.start()
@@ -152,23 +154,32 @@ def network(
                 site, PERIOD, broker=broker, store=str(folder / "rounds.sqlite"), check_keys=keys,
                 estimator=estimator, track=0,
             )  # fmt: skip
-            LiveRecovery(site, estimator=estimator).recover(_made_up(site, 0))  # compiled before it counts
+            LiveRecovery(site, estimator=estimator).recover(
+                _made_up(site, 0)
+            )  # compiled before it counts
             stop = threading.Event()
             first = time.time() + 4
             rounds = [int(first) + number for number in range(seconds)]
             # A burst has rounds that lie back in time, sent as fast as `rate` says.
             plan = [
-                (first + number / rate, 1000 * (rounds[number] if rate == 1 else int(first) - seconds + number))
+                (
+                    first + number / rate,
+                    1000 * (rounds[number] if rate == 1 else int(first) - seconds + number),
+                )
                 for number in range(seconds)
             ]
             size = len(site.sensors)
-            parts = [range(size * at // SENDERS, size * (at + 1) // SENDERS) for at in range(SENDERS)]
+            parts = [
+                range(size * at // SENDERS, size * (at + 1) // SENDERS) for at in range(SENDERS)
+            ]
             context = multiprocessing.get_context("spawn")
             senders = [
                 context.Process(target=send, args=(site, part, broker, plan, KEY)) for part in parts
             ]
             if forged:
-                flood = [(first + number / 100, 1000 * int(first)) for number in range(100 * seconds)]
+                flood = [
+                    (first + number / 100, 1000 * int(first)) for number in range(100 * seconds)
+                ]
                 places = range(min(size, forged // 100))
                 senders.append(
                     context.Process(target=send, args=(site, places, broker, flood, b"?" * 32))
@@ -229,7 +240,9 @@ def taking(site: Site, count: int) -> tuple[float, float]:
             for number in range(rounds)
             for one in devices
         ]
-        forged = [(devices[0].topic, devices[0].payload(now, 0.2, key=b"?" * 32)) for _ in range(1000)]
+        forged = [
+            (devices[0].topic, devices[0].payload(now, 0.2, key=b"?" * 32)) for _ in range(1000)
+        ]
         start = time.process_time()
         for at, (topic, payload) in enumerate(messages):
             collector.take(topic, payload)
@@ -252,28 +265,53 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60, help="how long 500 sensors send")
     parser.add_argument("--sensors", type=int, default=500)
     options = parser.parse_args()
-    print("\n## A network of sensors\n")
-    print("| what | number |\n|---|---|")
-    line = line_site(options.sensors)
-    state, _, share, kept = network(line, seconds=options.seconds)
-    sent = options.sensors * options.seconds
-    print(f"| {options.sensors} sensors at 1 Hz for {options.seconds} s: packets sent, accepted | {sent}, {state.accepted} |")
-    told = ", ".join(f"{count} {how}" for how, count in state.rounds.items())
-    print(f"| rounds of them, and kept | {told}; {kept} |")
-    print(f"| refused, by reason | {dict(state.refused) or 'none'} |")
-    print(f"| the collector's share of a core, a recovery with bands each second | {share:.2f} |")
+    print("\n## A network of sensors\n\n| what | number |\n|---|---|")
+    line, count, seconds = line_site(options.sensors), options.sensors, options.seconds
+    state, _, share, kept = network(line, seconds=seconds)
+    row(
+        f"{count} sensors at 1 Hz for {seconds} s: packets sent, accepted",
+        count * seconds,
+        state.accepted,
+    )
+    row(
+        "rounds of them",
+        ", ".join(f"{many} {how}" for how, many in state.rounds.items()),
+        f"{kept} kept",
+    )
+    row("of these packets came late, were refused", state.refused.get("late", 0), _others(state))
+    row("the collector's share of a core, a recovery with bands each second", f"{share:.2f}")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"| its memory at most | {memory:.0f} MB |")
-    state, _, share, _ = network(line, seconds=20, rate=10, estimator="least")
-    print(f"| a burst of {10 * options.sensors} packets a second for 2 s: sent, accepted | {20 * options.sensors}, {state.accepted} |")
-    state, _, share, _ = network(line_site(50), seconds=20, forged=10_000)
-    print(f"| 50 sensors for 20 s beside about {50 * 100} forged packets a second: accepted of 1000, refused | {state.accepted}, {state.refused.get('wrong-code', 0)} |")
+    row("its memory at most", f"{memory:.0f} MB")
+    state, *_ = network(line, seconds=20, rate=10, estimator="least")
+    row(
+        f"a burst of {10 * count} packets a second for 2 s: sent, accepted",
+        20 * count,
+        state.accepted,
+    )
+    state, *_ = network(line_site(50), seconds=20, forged=10_000)
+    told = "50 sensors for 20 s beside a flood: accepted of 1000, forged ones refused"
+    row(told, state.accepted, state.refused.get("wrong-code", 0))
     taken, refused = taking(line, 10_000)
-    print(f"| packets a second of the processor: checked and kept, forged and refused | {taken:.0f}, {refused:.0f} |")
-    for name, site in (("line, 500", line), ("plane, 49", plane_site(49)), ("graph, 200", graph_site(200))):
-        for estimator, count in (("least", 10), ("bayes-median", 5)):
-            each = recoveries(site, estimator, count)
-            print(f"| rounds a second of the processor, {name} sensors, {estimator} | {1 / each:.1f} |")
+    told = "packets a second of the processor: checked and kept, forged and refused"
+    row(told, f"{taken:.0f}", f"{refused:.0f}")
+    for name, site in (
+        (f"line, {count}", line),
+        ("plane, 49", plane_site(49)),
+        ("graph, 200", graph_site(200)),
+    ):
+        for estimator, many in (("least", 10), ("bayes-median", 5)):
+            each = recoveries(site, estimator, many)
+            told = f"rounds a second of the processor, {name} sensors, {estimator}"
+            row(told, f"{1 / each:.1f}")
+
+
+def row(what: str, *numbers: object) -> None:
+    """A row of the table."""
+    print(f"| {what} | {', '.join(map(str, numbers))} |", flush=True)
+
+
+def _others(state: CollectorState) -> int:
+    return sum(many for why, many in state.refused.items() if why != "late")
 
 
 if __name__ == "__main__":

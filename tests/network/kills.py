@@ -84,7 +84,9 @@ def one_life(
                 first = sender.number
                 for twin in devices:
                     sender.add(twin.send(0, 0.2, round_ms=now // PERIOD * PERIOD))
-                messages = [(key, sender.unacknowledged[key]) for key in range(first, sender.number)]
+                messages = [
+                    (key, sender.unacknowledged[key]) for key in range(first, sender.number)
+                ]
             sent += len(messages)
             whole = pickle.dumps((now, messages))
             os.write(feeding, struct.pack(">I", len(whole)) + whole)
@@ -107,7 +109,9 @@ def one_life(
     return now
 
 
-def cycles(config: NetworkConfig, devices: list[Twin], count: int, *, start: int, seed: int) -> Sender:
+def cycles(
+    config: NetworkConfig, devices: list[Twin], count: int, *, start: int, seed: int
+) -> Sender:
     """So many lives, and a last one that ends in peace."""
     chance, sender, now = random.Random(seed), Sender(), start  # noqa: S311
     for _ in range(count):
@@ -116,5 +120,3 @@ def cycles(config: NetworkConfig, devices: list[Twin], count: int, *, start: int
         )
     one_life(config, sender, now + 10 * PERIOD, devices, rounds=3, chance=chance, last=True)
     return sender
-
-

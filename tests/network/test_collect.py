@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from sfumato.network.collector import (
     NetworkConfig,
     read_rounds,
     run_collector,
-    state_server,
+    serve_state,
 )
 from sfumato.sensing import Site
 
@@ -78,6 +77,16 @@ class Running:
         return self.state
 
 
+def asked(port: int | str, path: str, *, host: str = "localhost") -> tuple[int, str]:
+    """The status and the body of a page on this machine, asked for by some name."""
+    link = HTTPConnection("127.0.0.1", int(port), timeout=WAIT)
+    link.request("GET", path, headers={"Host": f"{host}:{port}"})
+    answer = link.getresponse()
+    found = answer.status, answer.read().decode()
+    link.close()
+    return found
+
+
 def now_round() -> int:
     return time.time_ns() // 1_000_000 // PERIOD
 
@@ -120,12 +129,10 @@ def test_packets_over_mqtt_become_rounds_entities_and_state(hall, broker, tmp_pa
         send(sender, devices, rng, first + number)
     until(lambda: running.collector.state.rounds["recovered"] >= 3)
     until(lambda: "sfumato/1/hall/collector/state" in heard)
-    port = next(
-        told.split(":")[2].split("/")[0] for told in running.told if "state.json" in told
-    )
-    page = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/state.json").read())
+    port = next(told.split(":")[2].split("/")[0] for told in running.told if "state.json" in told)
+    page = json.loads(asked(port, "/state.json")[1])
     assert page["accepted"] == 18
-    metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    metrics = asked(port, "/metrics")[1]
     assert 'sfumato_rounds_total{site="hall",state="recovered"} 3' in metrics
     state = running.end()
     until(lambda: heard.get("sfumato/1/hall/collector/availability") == b"offline")
@@ -140,7 +147,9 @@ def test_packets_over_mqtt_become_rounds_entities_and_state(hall, broker, tmp_pa
     assert len(read_rounds(config.store, site=hall.digest)) == 3
 
 
-def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(hall, broker, tmp_path, rng):
+def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(
+    hall, broker, tmp_path, rng
+):
     config = NetworkConfig(
         hall,
         PERIOD,
@@ -172,14 +181,22 @@ def test_state_is_for_this_machine_alone(hall, tmp_path):
 
     config = NetworkConfig(hall, PERIOD, store=str(tmp_path / "a.sqlite"), estimator="least")
     collector = Collector(config, threads=False)
-    with state_server(lambda: collector.state, 0) as port:
-        place = f"http://127.0.0.1:{port}"
-        with pytest.raises(urllib.error.HTTPError, match="503") as away:
-            urllib.request.urlopen(f"{place}/health")
-        away.value.close()
-        for path, host, code in [("/nothing", "localhost", 404), ("/state.json", "evil.example", 403)]:
-            asked = urllib.request.Request(place + path, headers={"Host": f"{host}:{port}"})
-            with pytest.raises(urllib.error.HTTPError, match=str(code)) as refused:
-                urllib.request.urlopen(asked)
-            refused.value.close()
+    with serve_state(lambda: collector.state, 0) as port:
+        assert asked(port, "/health")[0] == 503  # there is no broker
+        assert asked(port, "/nothing")[0] == 404
+        assert asked(port, "/state.json")[0] == 200
+        assert asked(port, "/state.json", host="evil.example")[0] == 403
     collector.close()
+
+
+def test_a_client_that_sends_fast_does_not_wait_for_itself(broker):
+    """Answers come while it sends: each of 400 messages is counted, and none stands still."""
+    acked: list[int] = []
+    client = MqttClient(broker, client_id="fast", on_acked=acked.append)
+    client.start()
+    until(client.connected.is_set)
+    for number in range(400):
+        client.publish("sfumato/1/hall/fast/readings", bytes(200), tag=number)
+    until(lambda: client.unacknowledged == 0 and len(acked) == 400)
+    client.stop()
+    assert sorted(acked) == list(range(400))

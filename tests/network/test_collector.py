@@ -40,7 +40,7 @@ class Heard:
     def __init__(self) -> None:
         self.rounds: list[Recovered] = []
 
-    def round(self, done, state) -> None:
+    def round(self, done, _) -> None:
         self.rounds.append(done)
 
     def close(self) -> None:
@@ -59,7 +59,9 @@ def config_of(folder: Path, site: Site, **more: object) -> NetworkConfig:
     return NetworkConfig(site, PERIOD, check_keys=keyed(folder, site), **told)  # type: ignore[arg-type]
 
 
-def feed(collector: Collector, devices: list[Twin], number: int, rng: np.random.Generator) -> list[str]:
+def feed(
+    collector: Collector, devices: list[Twin], number: int, rng: np.random.Generator
+) -> list[str]:
     """A round of all these devices, of a source in cell 20."""
     values = readings_at(devices[0].site, 20, rng)
     return [collector.take(*twin.send(number, values[twin.place])) for twin in devices]
@@ -168,9 +170,7 @@ def test_a_store_that_is_full_accepts_nothing_until_it_is_not(hall, tmp_path, rn
 
 def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(hall, tmp_path, rng):
     clock, acknowledged = Clock(), []
-    collector = Collector(
-        config_of(tmp_path, hall), clock=clock, threads=False, queue_size=4
-    )
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, queue_size=4)
     devices = twins(hall)
     messages = [twin.send(0, 0.2) for twin in devices]
     told = [collector.take(*one, lambda: acknowledged.append(1)) for one in messages]

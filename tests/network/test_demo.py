@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 
 import pytest
 
 from sfumato.errors import ExistsAlready
-from sfumato.network import read_packets, unseal_packets
-from sfumato.network.demo import demo_lines, demo_site, run_network_demo
+from sfumato.network import (
+    demo_lines,
+    demo_site,
+    read_packets,
+    run_network_demo,
+    unseal_packets,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -67,7 +73,5 @@ def test_the_source_walks_along_streets(tmp_path):
     space = site.operator.space
     assert len(site.sensors) == 30
     assert len(layout) == space.size == 60
-    steps = {
-        float(space.distances_from(one)[other]) for one, other in zip(walk, walk[1:], strict=False)
-    }
+    steps = {float(space.distances_from(one)[other]) for one, other in itertools.pairwise(walk)}
     assert steps == {0.0, 1.0}

@@ -57,7 +57,9 @@ def heard(tmp_path_factory):
 
 def test_discovery_is_retained_and_as_home_assistant_takes_it(heard):
     hall, _, _, published = heard
-    configs = [(topic, json.loads(text)) for topic, text, _ in published if topic.endswith("/config")]
+    configs = [
+        (topic, json.loads(text)) for topic, text, _ in published if topic.endswith("/config")
+    ]
     assert len(configs) == 5
     assert all(retain for topic, _, retain in published if topic.endswith("/config"))
     for topic, config in configs:

@@ -22,7 +22,9 @@ def test_twenty_kills_lose_nothing_that_was_accepted(tmp_path):
     devices = twins(hall)
     config = config_of(tmp_path, hall)
     # Solvers are read here, once, and not by every collector that is forked.
-    warm = Collector(replace(config, store=str(tmp_path / "warm.sqlite")), clock=lambda: START, threads=False)
+    warm = Collector(
+        replace(config, store=str(tmp_path / "warm.sqlite")), clock=lambda: START, threads=False
+    )
     for twin in devices:
         warm.take(*Twin(hall, twin.place).send(0, 0.2))
     warm.turn()
@@ -40,6 +42,8 @@ def test_twenty_kills_lose_nothing_that_was_accepted(tmp_path):
     assert {one.state for one in rounds} == {"recovered"}
     assert len(rounds) > CYCLES
     for one in rounds:
-        there = {packet.device for packet in packets if packet.round == one.round and not packet.late}
+        there = {
+            packet.device for packet in packets if packet.round == one.round and not packet.late
+        }
         assert set(one.sensors.split("\t")) <= there
         assert set(json.loads(one.recovery)["readings"]) == set(one.sensors.split("\t"))

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.aloud import SpokenGroup
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap.options import four_numbers
+from sfumato.errors import InvalidParameter
 
 
 class Family(StrEnum):
@@ -22,17 +22,37 @@ class Family(StrEnum):
     gaze = "gaze"
 
 
-app = typer.Typer(invoke_without_command=True, cls=SpokenGroup)
+class Shown(StrEnum):
+    """What there is to look at."""
+
+    map = "map"
+    network = "network"
 
 
-@app.callback()
 @sentences
 def demo(
-    context: typer.Context,
+    what: Annotated[
+        Shown,
+        typer.Argument(help="A private map with its report, or a running network of sensors."),
+    ] = Shown.map,
     out: Annotated[
-        Path, typer.Option(help="Folder for the check-ins, the maps, the report and the ledger.")
-    ] = Path("demo"),
-    epsilon: Annotated[str, typer.Option(help="What the map may cost.")] = "1",
+        Path | None,
+        typer.Option(
+            help="Folder for all files; `demo`, or for the network a new one named by the time.",
+            show_default=False,
+        ),
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What the map may cost; 1 unless said.", show_default=False)
+    ] = None,
+    roads: Annotated[
+        bool,
+        typer.Option("--roads", help="For the network: sensors at crossings, not in a corridor."),
+    ] = False,
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="For the network: stop after so many rounds; else at Ctrl-C.", min=1),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -40,44 +60,29 @@ def demo(
 
     Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces
     the files of the demo before, without --overwrite. A folder with ledgers of other sources is
-    refused. `sfumato demo network` runs a network of sensors instead.
+    refused. `demo network` runs a broker, 30 sensors with keys and ledgers, a source that walks and a
+    collector, shows what is recovered beside the truth, and writes a page when Ctrl-C ends it.
     """
-    if context.invoked_subcommand is not None:
+    if what is Shown.network:
+        if epsilon is not None:
+            raise InvalidParameter("`epsilon` is of the map; nothing was started")
+        _network(out, roads=roads, rounds=rounds, json=json, quiet=quiet)
         return
+    if roads or rounds is not None:
+        raise InvalidParameter("`roads` and `rounds` are of `demo network`; nothing was started")
     from sfumato.report import run_demo
 
     result = run_demo(
-        out,
-        epsilon=epsilon,
+        out or Path("demo"),
+        epsilon=epsilon or "1",
         watch=lambda message: say(message, quiet=quiet or json),
     )
     show(result.to_json(), f"report: {result.report}", json=json)
 
 
-@app.command("network")
-@sentences
-def network(
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A new folder for keys, ledgers, rounds and the page; else one named by the time."),
-    ] = None,
-    roads: Annotated[
-        bool, typer.Option("--roads", help="Sensors at crossings of streets, not in a corridor.")
-    ] = False,
-    rounds: Annotated[
-        int | None, typer.Option(help="Stop after so many rounds; else at Ctrl-C.", min=1)
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run a network on this machine: a broker, 30 sensors, a source that walks, and a collector.
-
-    Each sensor has its own key and ledger, pays before it draws noise, and publishes over MQTT once a second.
-    What is recovered is shown beside the truth until Ctrl-C; then a page with a slider over all rounds is
-    written. The budget is for a look, far too large for people.
-    """
+def _network(out: Path | None, *, roads: bool, rounds: int | None, json: bool, quiet: bool) -> None:
     from sfumato.cli.network.collect import demo_shown, stopped_by_signals
-    from sfumato.network.demo import demo_lines, run_network_demo, started_at
+    from sfumato.network import demo_lines, run_network_demo, started_at
 
     stop = threading.Event()
     with stopped_by_signals(stop), demo_shown(quiet=quiet or json) as shown:

@@ -44,7 +44,7 @@ app.add_typer(sensor.app, name="sensor")
 app.add_typer(sense_keys.keys, name="keys")
 app.command("unseal")(sensor.unseal)
 app.command("collect")(collect.collect)
-app.add_typer(demo.app, name="demo")
+app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)
 app.command("leaderboard")(leaderboard.leaderboard)
 

@@ -112,9 +112,7 @@ class Walker:
         if cell not in self._read:
             column = self.site.operator.columns([cell])[:, 0]
             level = self.site.level
-            base = (
-                [0.0] * len(column) if level is None else level.of(self.site.sensors.names, None)
-            )
+            base = [0.0] * len(column) if level is None else level.of(self.site.sensors.names, None)
             gain = float(self.site.per_source or 1)
             self._read[cell] = tuple(
                 float(low) + gain * float(one) for low, one in zip(base, column, strict=True)
@@ -240,7 +238,9 @@ def run_network_demo(
     names = site.sensors.names[: sensors or len(site.sensors)]
     with ExitStack() as stack:
         broker = stack.enter_context(embedded_broker())
-        tell(f"a broker on 127.0.0.1:{broker.port}, and {len(names)} sensors, each with its own key and ledger")
+        tell(
+            f"a broker on 127.0.0.1:{broker.port}, and {len(names)} sensors, each with its own key and ledger"
+        )
         clock = SystemClock()
         walker = Walker(site, walk, period_ms, clock.now_ms())
         configs = _device_files(where, site, names, broker, period_ms)
@@ -341,7 +341,10 @@ def _running(configs: list[SensorConfig], walker: Walker, clock: SystemClock) ->
         source = _Sensed(walker, sensor.config.sensors[0], clock)
         threads.append(
             threading.Thread(
-                target=keep_rounds, args=(sensor, source, client), kwargs={"clock": clock}, daemon=True
+                target=keep_rounds,
+                args=(sensor, source, client),
+                kwargs={"clock": clock},
+                daemon=True,
             )
         )
     for thread in threads:
@@ -358,9 +361,7 @@ def _running(configs: list[SensorConfig], walker: Walker, clock: SystemClock) ->
             sensor.close()
 
 
-def _page(
-    folder: Path, site: Site, rounds: list[Recovered], layout: dict[str, Any]
-) -> Path | None:
+def _page(folder: Path, site: Site, rounds: list[Recovered], layout: dict[str, Any]) -> Path | None:
     """The rounds as a page with a slider."""
     from sfumato.network.collector.recoveries import live_round
 

@@ -16,8 +16,8 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 
 if TYPE_CHECKING:
+    from sfumato.network import Walker
     from sfumato.network.collector import Collector, LastRounds, Recovered
-    from sfumato.network.demo import Walker
     from sfumato.sensing import Site
 
 
@@ -35,9 +35,7 @@ def collect(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Check every file and open the store; connect to nothing."
-        ),
+        typer.Option("--dry-run", help="Check every file and open the store; connect to nothing."),
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -66,7 +64,7 @@ def collect(
         return
     last = LastRounds()
     stop = threading.Event()
-    with stopped_by_signals(stop), _shown(config.site, last, json=json, quiet=quiet) as shown:
+    with stopped_by_signals(stop), _shown(config.site, last, json=json) as shown:
         state = run_collector(
             config,
             stop=stop,
@@ -94,9 +92,7 @@ class _Printed:
 
 
 @contextmanager
-def _shown(
-    site: Site, last: LastRounds, *, json: bool, quiet: bool
-) -> Iterator[Callable[[Collector], None]]:
+def _shown(site: Site, last: LastRounds, *, json: bool) -> Iterator[Callable[[Collector], None]]:
     """A table that is redrawn on a terminal; elsewhere a line for each round."""
     from sfumato.network.collector import live_view, round_sentence
 

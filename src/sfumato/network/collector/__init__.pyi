@@ -1,14 +1,14 @@
+from .closed_rounds import RoundLines, round_line
 from .collector import Collector, Output
 from .config import NetworkConfig, read_network
 from .gate import MEANINGS
 from .home_assistant import HomeAssistant, discovery, entity_state
 from .metrics import prometheus
-from .outputs import RoundLines, round_line
 from .recoveries import Recovered
 from .render import live_view, promise_words, round_sentence, state_lines
 from .service import LastRounds, run_collector
 from .state import CollectorState, DeviceState, Promise
-from .state_server import state_server
+from .state_server import serve_state
 from .store import StoredPacket, StoredRound, open_store, read_rounds
 from .subscription import Subscription
 
@@ -38,6 +38,6 @@ __all__ = [
     "round_line",
     "round_sentence",
     "run_collector",
+    "serve_state",
     "state_lines",
-    "state_server",
 ]

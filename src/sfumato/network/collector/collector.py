@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sfumato.errors import InvalidInput
+from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.gate import Gate, Refusal
 from sfumato.network.collector.recoveries import (
@@ -32,22 +32,20 @@ from sfumato.network.collector.replay_window import SIZE
 from sfumato.network.collector.rounds import Rounds
 from sfumato.network.collector.state import CollectorState, DeviceState, Promise
 from sfumato.network.collector.store import (
-    State,
     Store,
     StoredPacket,
     StoredRound,
     StoreFailed,
     open_store,
 )
-from sfumato.network.wire import Packet, WireLoss, decode
-from sfumato.sensing.pipeline import LiveRecovery, epsilon_after
-from sfumato.sensing.release import describe_window, read_check_keys
+from sfumato.network.wire import Packet, decode
+from sfumato.sensing.pipeline import LiveRecovery
+from sfumato.sensing.release import read_check_keys
 
 QUEUE = 20_000
 """Packets that may wait to be kept; more are refused and not acknowledged."""
 AHEAD_MS = 5_000
 """How far ahead of our clock a packet's round may be."""
-SPENT_DELTA = 1e-6
 
 Acknowledge = Callable[[], None]
 
@@ -288,7 +286,7 @@ class Collector:
         for done in finished:
             with self._lock:
                 self._count(done)
-            self._unwritten.append(_row(done))
+            self._unwritten.append(row_of(done))
         if self._unwritten:
             try:
                 self.store.add_rounds(list(self._unwritten))
@@ -302,7 +300,7 @@ class Collector:
                     one.round(done, state)
 
     def _count(self, done: Recovered) -> None:
-        self._counted[_state_of(done)] += 1
+        self._counted[state_of(done)] += 1
         packets = [packet for packet, _ in done.closed.packets.values()]
         window = window_of(packets)
         key, count = self._window
@@ -311,7 +309,7 @@ class Collector:
             began = 0 if window is None else int(window[0].timestamp() * 1000)
             count = self.store.count_rounds(began // self.config.period_ms)
         self._window = (window, count + 1)
-        self._promise = _promise(packets, window, count + 1)
+        self._promise = promise_of(packets, window, count + 1)
         if done.found is not None:
             self._last = done
 
@@ -360,45 +358,3 @@ def _decoded(row: StoredPacket) -> Packet | None:
         return decode(row.payload)
     except InvalidInput:
         return None
-
-
-def _state_of(done: Recovered) -> State:
-    if done.problem.startswith("skipped"):
-        return "skipped"
-    return "failed" if done.found is None or done.found.recovery is None else "recovered"
-
-
-def _row(done: Recovered) -> StoredRound:
-    closed = done.closed
-    recovery = ""
-    if done.found is not None and done.found.recovery is not None:
-        whole = done.found.recovery.to_json()
-        del whole["site"]
-        recovery = json.dumps(whole, separators=(",", ":"))
-    return StoredRound(
-        closed.number, closed.time, _state_of(done), "\t".join(closed.packets), recovery
-    )
-
-
-def _promise(packets: list[Packet], window: Window, rounds: int) -> Promise:
-    """What devices state, the dearest of them; what is left, the least."""
-    cost = max((one.cost for one in packets), key=lambda one: one.amount)
-    left = min((one.left for one in packets), key=lambda one: one.amount)
-    return Promise(
-        cost.kind,
-        cost.amount,
-        cost.delta,
-        left.amount,
-        "" if window is None else describe_window(*window),
-        rounds,
-        epsilon_after(loss_of(cost), rounds) if _counts(cost) else 0.0,
-        cost.delta if cost.kind == "epsilon" else SPENT_DELTA,
-        any(one.rehearsal for one in packets),
-    )
-
-
-def _counts(cost: WireLoss) -> bool:
-    return cost.amount > 0 and (cost.kind == "rho" or cost.delta > 0)
-
-
-

@@ -101,7 +101,12 @@ def discovery(site: Site, *, prefix: str, expire: int) -> list[tuple[str, dict[s
     found: list[tuple[str, dict[str, Any]]] = [
         (
             f"{prefix}/sensor/sfumato_{key}/{name}/config",
-            {**shared, **entity, "unique_id": f"sfumato_{key}_{name}", "object_id": f"{_slug(site)}_{name}"},
+            {
+                **shared,
+                **entity,
+                "unique_id": f"sfumato_{key}_{name}",
+                "object_id": f"{_slug(site)}_{name}",
+            },
         )
         for name, entity in entities.items()
     ]

@@ -1,4 +1,4 @@
-"""Rounds recovered beside the collector, one after the other: what does not fit in time is skipped, and said."""
+"""Rounds recovered beside the collector, one by one: what does not fit in time is skipped, and said."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ class Recoveries:
         self._last.append(one)
         if len(self._last) < 2:
             return None
-        return self._live.track(
-            sorted(self._last, key=lambda each: each.time), count=self._count
-        )
+        return self._live.track(sorted(self._last, key=lambda each: each.time), count=self._count)
 
 
 class Worker:
     """A thread that recovers rounds while packets go on to come in."""
 
-    def __init__(self, recover: Callable[[ClosedRound], Recovered], *, backlog: int = BACKLOG) -> None:
+    def __init__(
+        self, recover: Callable[[ClosedRound], Recovered], *, backlog: int = BACKLOG
+    ) -> None:
         self._recover = recover
         self._waiting: deque[ClosedRound] = deque()
         self._backlog = backlog
@@ -141,7 +141,9 @@ class Worker:
                 closed = self._waiting.popleft()
             try:
                 self._done.put(self._recover(closed))
-            except Exception as problem:  # one round must not end the thread; it is said as its failure
+            except (
+                Exception
+            ) as problem:  # one round must not end the thread; it is said as its failure
                 self._done.put(Recovered(closed, None, problem=type(problem).__name__))
 
 

@@ -22,7 +22,10 @@ HARMLESS: set[Refusal] = {"resent", "late"}
 
 
 def live_view(
-    site: Site, rounds: Sequence[Recovered], state: CollectorState, truths: dict[str, str] | None = None
+    site: Site,
+    rounds: Sequence[Recovered],
+    state: CollectorState,
+    truths: dict[str, str] | None = None,
 ) -> Any:
     """The last rounds as a table, and the network in a few lines; for rich.
 
@@ -106,7 +109,11 @@ def _row(
 
 def _moved(done: Recovered) -> str:
     """Where the track has its sources now."""
-    if done.track is None or not done.track.verdict.reliable or done.track.verdict.kind == "nothing":
+    if (
+        done.track is None
+        or not done.track.verdict.reliable
+        or done.track.verdict.kind == "nothing"
+    ):
         return ""
     told = []
     for one in done.track.rounds[-1].sources:

@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sfumato.errors import SfumatoError
+from sfumato.network.collector.closed_rounds import RoundLines
 from sfumato.network.collector.collector import Collector, Output
 from sfumato.network.collector.config import NetworkConfig, read_network
 from sfumato.network.collector.home_assistant import HomeAssistant
-from sfumato.network.collector.outputs import RoundLines
 from sfumato.network.collector.recoveries import Recovered
 from sfumato.network.collector.render import SHOWN
 from sfumato.network.collector.state import CollectorState
-from sfumato.network.collector.state_server import state_server
+from sfumato.network.collector.state_server import serve_state
 from sfumato.network.collector.store import SqliteStore
 from sfumato.network.collector.subscription import Subscription
 from sfumato.network.topics import level_of, readings_filter
@@ -113,7 +113,7 @@ def run_collector(
             )
         )
         if config.serve is not None:
-            port = closing.enter_context(state_server(lambda: collector.state, config.serve))
+            port = closing.enter_context(serve_state(lambda: collector.state, config.serve))
             tell(f"state on http://127.0.0.1:{port}/state.json, metrics on /metrics")
         link[0].start()
         try:

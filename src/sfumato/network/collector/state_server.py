@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 @contextmanager
-def state_server(state: Callable[[], CollectorState], port: int) -> Iterator[int]:
+def serve_state(state: Callable[[], CollectorState], port: int) -> Iterator[int]:
     """Serve /state.json, /metrics and /health while the block runs.
 
     Args:
@@ -67,7 +67,9 @@ def _handler(state: Callable[[], CollectorState]) -> type[BaseHTTPRequestHandler
                 case "/health":
                     now = state()
                     well = now.connected and not now.store_problem
-                    self._answer(200 if well else 503, "text/plain", "ok\n" if well else "not well\n")
+                    self._answer(
+                        200 if well else 503, "text/plain", "ok\n" if well else "not well\n"
+                    )
                 case _:
                     self._answer(404, "text/plain", "there are /state.json, /metrics and /health\n")
 

@@ -1,4 +1,4 @@
-"""The collector's connection to a broker: a session that the broker keeps, acknowledged when packets are kept."""
+"""The collector's connection to a broker: a lasting session, acknowledged when packets are kept."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import ExistsAlready, InvalidInput
 from sfumato.files import write_file, write_table
 from sfumato.network.broker import embedded_broker
@@ -102,7 +104,7 @@ class Walker:
         """Where the source was at a time as rounds have it: its cell, and in words."""
         moment = datetime.fromisoformat(time).timestamp()
         cell = self.cell_at(round(moment * 1000))
-        place = self.site.operator.space.places([cell])[0]
+        place = self.site.operator.space.places(np.array([cell]))[0]
         named = self.site.cells is not None
         return cell, self.site.cell(cell) if named else ", ".join(f"{one:.3g}" for one in place)
 
@@ -112,10 +114,12 @@ class Walker:
         if cell not in self._read:
             column = self.site.operator.columns([cell])[:, 0]
             level = self.site.level
-            base = [0.0] * len(column) if level is None else level.of(self.site.sensors.names, None)
+            base = [0.0] * len(column)
+            if level is not None:
+                base = [float(one) for one in level.of(self.site.sensors.names, None)]
             gain = float(self.site.per_source or 1)
             self._read[cell] = tuple(
-                float(low) + gain * float(one) for low, one in zip(base, column, strict=True)
+                low + gain * float(one) for low, one in zip(base, column, strict=True)
             )
         return self._read[cell][place]
 
@@ -385,7 +389,11 @@ def _followed(rounds: list[Recovered], walker: Walker) -> tuple[int, int, float 
             continue
         cell, _ = walker.truth(done.closed.time)
         one = done.track.rounds[-1].sources[0]
-        off = float(space.distances_between(space.places([one.cell]), space.places([cell]))[0, 0])
+        off = float(
+            space.distances_between(
+                space.places(np.array([one.cell])), space.places(np.array([cell]))
+            )[0, 0]
+        )
         far.append(off)
         held += off <= one.radius + 1e-9
     return len(far), held, sum(far) / len(far) if far else None

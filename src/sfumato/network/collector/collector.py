@@ -147,7 +147,7 @@ class Collector:
             if isinstance(found, Packet):
                 now = self._clock()
                 where = self._rounds.judge(found, now)
-                if where not in ("placed", "late"):
+                if where != "placed" and where != "late":
                     found = self._refuse(where, found.device)
                 else:
                     try:

@@ -206,7 +206,7 @@ def _broker(value: object, file: Path) -> dict[str, Any]:
         kind = {"int": int, "bool": bool}.get(fields[name], str)
         if type(one) is not kind:
             raise TypeError(f"{name!r} is a {kind.__name__}, got {type(one).__name__}")
-        told[name] = file.parent / one if "Path" in fields[name] else one
+        told[name] = file.parent / str(one) if "Path" in fields[name] else one
     return {"broker": BrokerConfig(**told)}
 
 

@@ -28,6 +28,7 @@ class Subscription:
     ) -> None:
         try:
             import paho.mqtt.client as paho
+            from paho.mqtt.enums import CallbackAPIVersion
         except ImportError:
             raise MissingPackage(
                 "a collector needs paho-mqtt: pip install 'sfumato[network]'; nothing was collected"
@@ -35,7 +36,7 @@ class Subscription:
         self._broker, self._topics = broker, topics
         self._on_message, self._on_connected = on_message, on_connected
         self._client = paho.Client(
-            paho.CallbackAPIVersion.VERSION2,
+            CallbackAPIVersion.VERSION2,
             client_id=client_id,
             protocol=paho.MQTTv311,
             clean_session=False,

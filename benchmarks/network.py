@@ -1,7 +1,8 @@
 """A network on this machine: sensors at 1 Hz, a burst, a flood, and how many rounds a second are recovered.
 
-Run with python benchmarks/network.py; --seconds 300 is what docs/how-to/network.md states. Senders are
-processes of their own that make packets as devices do, without ledgers; the collector is this process. The broker is Mosquitto where it is installed.
+Run with python benchmarks/network.py; --seconds 300 is the whole. Senders are processes of their own
+that make packets as devices do, without ledgers; the collector is this process. The broker is Mosquitto
+where it is installed.
 """
 
 from __future__ import annotations

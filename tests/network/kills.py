@@ -9,6 +9,7 @@ import signal
 import struct
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.network.networks import PERIOD, Twin
 
@@ -30,6 +31,11 @@ class Sender:
         self.number += 1
 
 
+def acknowledge(acks: int, key: int) -> None:
+    """Say that a message is kept."""
+    os.write(acks, struct.pack(">I", key))
+
+
 def child(config: NetworkConfig, start: int, feed: int, acks: int) -> None:
     """A collector that reads messages from a pipe and acknowledges them on another, until it is killed."""
     now = start
@@ -45,7 +51,7 @@ def child(config: NetworkConfig, start: int, feed: int, acks: int) -> None:
             break
         now, messages = pickle.loads(reader.read(struct.unpack(">I", size)[0]))  # noqa: S301
         for key, (topic, payload) in messages:
-            collector.take(topic, payload, lambda key=key: os.write(acks, struct.pack(">I", key)))
+            collector.take(topic, payload, partial(acknowledge, acks, key))
         collector.turn()
     collector.close()
 
@@ -104,8 +110,8 @@ def one_life(
     finally:
         os.close(acked)
         os.waitpid(pid, 0)
-    for key in sender.accepted & set(sender.unacknowledged):
-        del sender.unacknowledged[key]
+    for done in sender.accepted & set(sender.unacknowledged):
+        del sender.unacknowledged[done]
     return now
 
 

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.network.mosquitto import running_mosquitto
 from tests.network.networks import PERIOD, Twin, corridor, readings_at, twins
@@ -16,6 +18,7 @@ from tests.network.test_collector import keyed
 
 from sfumato.network import BrokerConfig, MqttClient
 from sfumato.network.collector import (
+    Collector,
     CollectorState,
     NetworkConfig,
     read_rounds,
@@ -35,7 +38,7 @@ def hall() -> Site:
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory) -> Iterator[BrokerConfig]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerConfig]:
     with running_mosquitto(tmp_path_factory.mktemp("mosquitto")) as found:
         yield BrokerConfig("127.0.0.1", found.plain, protocol="3.1.1")
 
@@ -51,7 +54,8 @@ class Running:
     """A collector in a thread."""
 
     def __init__(self, config: NetworkConfig, file: Path | None = None) -> None:
-        self.stop, self.collector, self.told = threading.Event(), None, []
+        self.stop, self.told = threading.Event(), list[str]()
+        self.collector: Any = None
         self.state: CollectorState | None = None
         self.problem: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(config, file))
@@ -66,7 +70,7 @@ class Running:
             self.problem = problem
             raise
 
-    def _shown(self, collector) -> None:
+    def _shown(self, collector: Collector) -> None:
         self.collector = collector
 
     def end(self) -> CollectorState:
@@ -91,14 +95,16 @@ def now_round() -> int:
     return time.time_ns() // 1_000_000 // PERIOD
 
 
-def send(client: MqttClient, devices: list[Twin], rng, number: int) -> None:
+def send(client: MqttClient, devices: list[Twin], rng: np.random.Generator, number: int) -> None:
     values = readings_at(devices[0].site, 20, rng)
     for twin in devices:
         topic, payload = twin.send(0, values[twin.place], round_ms=number * PERIOD)
         client.publish(topic, payload)
 
 
-def test_packets_over_mqtt_become_rounds_entities_and_state(hall, broker, tmp_path, rng):
+def test_packets_over_mqtt_become_rounds_entities_and_state(
+    hall: Site, broker: BrokerConfig, tmp_path: Path, rng: np.random.Generator
+) -> None:
     heard: dict[str, bytes] = {}
     config = NetworkConfig(
         hall,
@@ -148,8 +154,8 @@ def test_packets_over_mqtt_become_rounds_entities_and_state(hall, broker, tmp_pa
 
 
 def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(
-    hall, broker, tmp_path, rng
-):
+    hall: Site, broker: BrokerConfig, tmp_path: Path, rng: np.random.Generator
+) -> None:
     config = NetworkConfig(
         hall,
         PERIOD,
@@ -176,9 +182,7 @@ def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(
     assert len(read_rounds(config.store, site=hall.digest)) == 2
 
 
-def test_state_is_for_this_machine_alone(hall, tmp_path):
-    from sfumato.network.collector import Collector
-
+def test_state_is_for_this_machine_alone(hall: Site, tmp_path: Path) -> None:
     config = NetworkConfig(hall, PERIOD, store=str(tmp_path / "a.sqlite"), estimator="least")
     collector = Collector(config, threads=False)
     with serve_state(lambda: collector.state, 0) as port:
@@ -189,7 +193,7 @@ def test_state_is_for_this_machine_alone(hall, tmp_path):
     collector.close()
 
 
-def test_a_client_that_sends_fast_does_not_wait_for_itself(broker):
+def test_a_client_that_sends_fast_does_not_wait_for_itself(broker: BrokerConfig) -> None:
     """Answers come while it sends: each of 400 messages is counted, and none stands still."""
     acked: list[int] = []
     client = MqttClient(broker, client_id="fast", on_acked=acked.append)

@@ -11,6 +11,7 @@ import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
+from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.collector.store import StoredPacket, StoreFailed
 from sfumato.sensing import Site
 from sfumato.sensing.release import CheckKeys, write_check_keys
@@ -40,7 +41,7 @@ class Heard:
     def __init__(self) -> None:
         self.rounds: list[Recovered] = []
 
-    def round(self, done, _) -> None:
+    def round(self, done: Recovered, _: object) -> None:
         self.rounds.append(done)
 
     def close(self) -> None:
@@ -67,14 +68,18 @@ def feed(
     return [collector.take(*twin.send(number, values[twin.place])) for twin in devices]
 
 
-def walk(collector: Collector, clock: Clock, devices: list[Twin], rounds: range, rng) -> None:
+def walk(
+    collector: Collector, clock: Clock, devices: list[Twin], rounds: range, rng: np.random.Generator
+) -> None:
     for number in rounds:
         clock.now = START + number * PERIOD
         feed(collector, devices, number, rng)
         collector.turn()
 
 
-def test_rounds_are_recovered_kept_and_told(hall, tmp_path, rng):
+def test_rounds_are_recovered_kept_and_told(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock, heard = Clock(), Heard()
     config = config_of(tmp_path, hall, track=4)
     collector = Collector(config, clock=clock, threads=False, outputs=[heard])
@@ -94,10 +99,13 @@ def test_rounds_are_recovered_kept_and_told(hall, tmp_path, rng):
     assert [one.state for one in kept] == ["recovered"] * 4
     again = RecoveryResult.from_json(json.loads(kept[0].recovery), hall)
     assert heard.rounds[0].found is not None
+    assert heard.rounds[0].found.recovery is not None
     assert again.sources() == heard.rounds[0].found.recovery.sources()
 
 
-def test_missing_late_and_double_sensors_are_solved_without_and_said(hall, tmp_path, rng):
+def test_missing_late_and_double_sensors_are_solved_without_and_said(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock, heard = Clock(), Heard()
     config = config_of(tmp_path, hall)
     collector = Collector(config, clock=clock, threads=False, outputs=[heard])
@@ -119,7 +127,9 @@ def test_missing_late_and_double_sensors_are_solved_without_and_said(hall, tmp_p
     collector.close()
 
 
-def test_a_collector_takes_up_where_it_was_left(hall, tmp_path, rng):
+def test_a_collector_takes_up_where_it_was_left(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock = Clock()
     config = config_of(tmp_path, hall)
     devices = twins(hall)
@@ -143,7 +153,9 @@ def test_a_collector_takes_up_where_it_was_left(hall, tmp_path, rng):
     assert [one.state for one in read_rounds(config.store, site=hall.digest)] == ["recovered"] * 3
 
 
-def test_a_store_that_is_full_accepts_nothing_until_it_is_not(hall, tmp_path, rng):
+def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock, acknowledged = Clock(), []
     config = config_of(tmp_path, hall)
     collector = Collector(config, clock=clock, threads=False)
@@ -168,7 +180,9 @@ def test_a_store_that_is_full_accepts_nothing_until_it_is_not(hall, tmp_path, rn
     collector.close()
 
 
-def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(hall, tmp_path, rng):
+def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock, acknowledged = Clock(), []
     collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, queue_size=4)
     devices = twins(hall)
@@ -185,7 +199,9 @@ def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(hall, tm
 
 
 @pytest.mark.fault
-def test_a_flood_of_forged_packets_leaves_no_trace_and_no_gap(hall, tmp_path, rng):
+def test_a_flood_of_forged_packets_leaves_no_trace_and_no_gap(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock = Clock()
     collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, queue_size=64)
     devices = twins(hall)
@@ -207,7 +223,9 @@ def test_a_flood_of_forged_packets_leaves_no_trace_and_no_gap(hall, tmp_path, rn
 
 
 @pytest.mark.fault
-def test_malformed_payloads_do_no_harm_and_cost_no_memory(hall, tmp_path, rng):
+def test_malformed_payloads_do_no_harm_and_cost_no_memory(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     """2,000 here; `make soak` sends 100,000."""
     import tracemalloc
 
@@ -235,7 +253,9 @@ def test_malformed_payloads_do_no_harm_and_cost_no_memory(hall, tmp_path, rng):
     collector.close()
 
 
-def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(hall, tmp_path, rng):
+def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock = Clock()
     config = config_of(tmp_path, hall)
     collector = Collector(config, clock=clock, threads=False)
@@ -257,7 +277,9 @@ def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(hall, tm
     collector.close()
 
 
-def test_clock_jumps_of_the_collector_lose_no_later_round(hall, tmp_path, rng):
+def test_clock_jumps_of_the_collector_lose_no_later_round(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     clock = Clock()
     collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
     devices = twins(hall)
@@ -277,7 +299,9 @@ def test_clock_jumps_of_the_collector_lose_no_later_round(hall, tmp_path, rng):
     collector.close()
 
 
-def test_rounds_that_do_not_fit_in_time_are_skipped_and_said(hall, tmp_path, rng):
+def test_rounds_that_do_not_fit_in_time_are_skipped_and_said(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
     import threading
 
     clock, heard = Clock(), Heard()
@@ -286,7 +310,7 @@ def test_rounds_that_do_not_fit_in_time_are_skipped_and_said(hall, tmp_path, rng
     started, go_on = threading.Event(), threading.Event()
     recover = collector._worker._recover
 
-    def slow(closed):
+    def slow(closed: ClosedRound) -> Recovered:
         started.set()
         assert go_on.wait(600)
         return recover(closed)

@@ -37,7 +37,7 @@ def taken(gate: Gate, topic: str, payload: bytes) -> str:
     return "taken"
 
 
-def test_a_packet_is_taken_once_and_its_resend_is_harmless(hall):
+def test_a_packet_is_taken_once_and_its_resend_is_harmless(hall: Site) -> None:
     gate, twin = gate_of(hall), Twin(hall, 0)
     message = twin.send(0, 0.5)
     assert taken(gate, *message) == "taken"
@@ -46,7 +46,7 @@ def test_a_packet_is_taken_once_and_its_resend_is_harmless(hall):
     assert taken(gate, *message) == "resent"
 
 
-def test_every_flipped_bit_is_found(hall):
+def test_every_flipped_bit_is_found(hall: Site) -> None:
     gate, twin = gate_of(hall), Twin(hall, 0)
     topic, payload = twin.send(0, 0.5)
     told = set()
@@ -59,7 +59,7 @@ def test_every_flipped_bit_is_found(hall):
     assert told <= {"wrong-code", "malformed", "wrong-topic"}
 
 
-def test_who_does_not_hold_the_key_sends_in_vain(hall):
+def test_who_does_not_hold_the_key_sends_in_vain(hall: Site) -> None:
     gate = gate_of(hall)
     assert taken(gate, *Twin(hall, 0, check_key=b"x" * 32).send(0, 0.5)) == "wrong-code"
     assert taken(gate, *Twin(hall, 0, name="stranger").send(0, 0.5)) == "unknown-device"
@@ -70,7 +70,7 @@ def test_who_does_not_hold_the_key_sends_in_vain(hall):
     assert taken(gate, other.topic, b"{}") == "malformed"
 
 
-def test_another_site_key_period_or_sensor_is_refused(hall):
+def test_another_site_key_period_or_sensor_is_refused(hall: Site) -> None:
     gate, twin = gate_of(hall, key_id="00" * 8), Twin(hall, 0)
     assert taken(gate, *twin.send(0, 0.5, site="11" * 16)) == "wrong-site"
     assert taken(gate, *twin.send(0, 0.5, key_id="11" * 8)) == "wrong-key"
@@ -79,7 +79,7 @@ def test_another_site_key_period_or_sensor_is_refused(hall):
     assert taken(gate, *twin.send(0, 0.5, sensors=(40000,))) == "wrong-sensors"
 
 
-def test_a_stolen_device_is_refused_and_its_successor_taken(hall):
+def test_a_stolen_device_is_refused_and_its_successor_taken(hall: Site) -> None:
     name = hall.sensors.names[0]
     stolen, new = Twin(hall, 0), Twin(hall, 0, name=f"{name}~2")
     gate = gate_of(
@@ -92,7 +92,7 @@ def test_a_stolen_device_is_refused_and_its_successor_taken(hall):
     assert taken(gate, *new.send(0, 0.5)) == "taken"
 
 
-def test_replays_of_an_earlier_start_and_copies_are_told_apart(hall):
+def test_replays_of_an_earlier_start_and_copies_are_told_apart(hall: Site) -> None:
     gate, first = gate_of(hall), Twin(hall, 0, step=3)
     old = first.send(0, 0.5)
     assert taken(gate, *old) == "taken"
@@ -105,7 +105,7 @@ def test_replays_of_an_earlier_start_and_copies_are_told_apart(hall):
     assert taken(gate, *twice.send(1, 0.7)) == "conflict"
 
 
-def test_reordering_is_taken_within_the_window_and_refused_beyond(hall):
+def test_reordering_is_taken_within_the_window_and_refused_beyond(hall: Site) -> None:
     window, twin = ReplayWindow(size=4), Twin(hall, 0)
     packets = [twin.packet(number, 0.5) for number in range(9)]
 
@@ -122,7 +122,7 @@ def test_reordering_is_taken_within_the_window_and_refused_beyond(hall):
     assert len(window.seen) == 4
 
 
-def test_a_window_knows_what_it_took_in_any_order(hall):
+def test_a_window_knows_what_it_took_in_any_order(hall: Site) -> None:
     """Whatever the order, no packet is taken twice."""
     import random
 
@@ -142,7 +142,7 @@ def rounds_of(site: Site) -> Rounds:
     return Rounds(site.sensors.names, PERIOD, 200, 60_000, 5_000)
 
 
-def test_a_round_closes_when_it_is_complete_or_over(hall):
+def test_a_round_closes_when_it_is_complete_or_over(hall: Site) -> None:
     rounds, devices = rounds_of(hall), twins(hall)
     for twin in devices:
         assert rounds.place(twin.packet(0, 0.5), START) == "placed"
@@ -155,7 +155,7 @@ def test_a_round_closes_when_it_is_complete_or_over(hall):
     assert one.time == "2026-09-21T14:13:21Z"
 
 
-def test_late_and_double_readings_are_told_apart(hall):
+def test_late_and_double_readings_are_told_apart(hall: Site) -> None:
     rounds, devices = rounds_of(hall), twins(hall)
     now = START + 2 * PERIOD
     assert rounds.place(devices[0].packet(0, 0.5), now) == "placed"
@@ -166,7 +166,7 @@ def test_late_and_double_readings_are_told_apart(hall):
     assert rounds.due(now + PERIOD) == []  # what is late opens nothing
 
 
-def test_clocks_that_jump_lose_their_rounds_and_nothing_else(hall):
+def test_clocks_that_jump_lose_their_rounds_and_nothing_else(hall: Site) -> None:
     rounds, (one, two, *_) = rounds_of(hall), twins(hall)
     assert rounds.place(one.packet(3600, 0.5), START) == "too-early"
     assert rounds.place(one.packet(-3600, 0.5), START) == "too-late"
@@ -181,7 +181,7 @@ def test_clocks_that_jump_lose_their_rounds_and_nothing_else(hall):
     assert len(rounds.due(START + 7 * PERIOD)) == 1
 
 
-def test_what_is_remembered_of_rounds_is_bounded(hall):
+def test_what_is_remembered_of_rounds_is_bounded(hall: Site) -> None:
     rounds, twin = rounds_of(hall), Twin(hall, 0)
     for number in range(1000):
         rounds.place(twin.packet(number, 0.5), START + number * PERIOD)
@@ -190,6 +190,6 @@ def test_what_is_remembered_of_rounds_is_bounded(hall):
     assert not rounds.waiting
 
 
-def test_every_refusal_has_a_meaning(hall):
+def test_every_refusal_has_a_meaning(hall: Site) -> None:
     told = {"late", "duplicate", "too-late", "too-early", "queue-full"}
     assert told < set(MEANINGS)

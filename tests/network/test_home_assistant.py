@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.network.networks import PERIOD, START, corridor, readings_at, twins
 from tests.network.test_collector import Clock, Heard, config_of
@@ -28,7 +30,7 @@ DEVICE = {"identifiers", "name", "manufacturer", "model"}
 
 
 @pytest.fixture(scope="module")
-def heard(tmp_path_factory):
+def heard(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A collector that has recovered two rounds, one without a sensor, and what it published."""
     hall, clock, rounds = corridor(), Clock(), Heard()
     folder = tmp_path_factory.mktemp("entities")
@@ -39,8 +41,6 @@ def heard(tmp_path_factory):
     collector = Collector(
         config_of(folder, hall), clock=clock, threads=False, outputs=[rounds, entities]
     )
-    import numpy as np
-
     rng, devices = np.random.default_rng(1), twins(hall)
     entities.announce()
     for number, there in enumerate((devices, devices[1:])):
@@ -55,7 +55,7 @@ def heard(tmp_path_factory):
     return hall, state, rounds.rounds, published
 
 
-def test_discovery_is_retained_and_as_home_assistant_takes_it(heard):
+def test_discovery_is_retained_and_as_home_assistant_takes_it(heard: Any) -> None:
     hall, _, _, published = heard
     configs = [
         (topic, json.loads(text)) for topic, text, _ in published if topic.endswith("/config")
@@ -77,7 +77,7 @@ def test_discovery_is_retained_and_as_home_assistant_takes_it(heard):
     assert configs == discovery(hall, prefix="homeassistant", expire=30)
 
 
-def test_a_state_has_what_templates_ask_for(heard):
+def test_a_state_has_what_templates_ask_for(heard: Any) -> None:
     hall, state, rounds, published = heard
     states = [json.loads(text) for topic, text, _ in published if topic.endswith("collector/state")]
     assert [one["missing"] for one in states] == [0, 1]
@@ -93,7 +93,7 @@ def test_a_state_has_what_templates_ask_for(heard):
     assert published[-1] == ("sfumato/1/hall/collector/availability", "offline", True)
 
 
-def test_metrics_are_prometheus_text(heard):
+def test_metrics_are_prometheus_text(heard: Any) -> None:
     _, state, _, _ = heard
     lines = prometheus(state).splitlines()
     number = r'[a-z_]+\{site="hall"(,[a-z]+="[^"]*")*\} -?[0-9.e+-]+'
@@ -104,7 +104,7 @@ def test_metrics_are_prometheus_text(heard):
     assert {line.split("{")[0] for line in lines if not line.startswith("#")} <= named
 
 
-def test_the_table_says_who_is_missing_and_what_it_costs(heard):
+def test_the_table_says_who_is_missing_and_what_it_costs(heard: Any) -> None:
     from rich.console import Console
 
     hall, state, rounds, _ = heard

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.network.kills import cycles
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.fault
 CYCLES = 20
 
 
-def test_twenty_kills_lose_nothing_that_was_accepted(tmp_path):
+def test_twenty_kills_lose_nothing_that_was_accepted(tmp_path: Path) -> None:
     hall = corridor(4)
     devices = twins(hall)
     config = config_of(tmp_path, hall)

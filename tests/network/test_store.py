@@ -28,13 +28,13 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path) -> str:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "rounds.sqlite")
     return str(request.getfixturevalue("postgres"))
 
 
-def test_what_was_kept_is_there_after_a_restart(place):
+def test_what_was_kept_is_there_after_a_restart(place: str) -> None:
     store = open_store(place, site=SITE)
     store.add_packets([packet("door", n) for n in range(1, 9)])
     store.add_packets([packet("desk", 3), packet("desk", 4, late=True), packet("door", 5)])
@@ -63,19 +63,19 @@ def test_what_was_kept_is_there_after_a_restart(place):
     again.close()
 
 
-def test_a_url_of_sqlite_is_a_file(tmp_path):
+def test_a_url_of_sqlite_is_a_file(tmp_path: Path) -> None:
     open_store(f"sqlite:///{tmp_path}/a.sqlite", site=SITE).close()
     assert (tmp_path / "a.sqlite").exists()
 
 
-def test_a_password_in_a_url_is_never_said():
+def test_a_password_in_a_url_is_never_said() -> None:
     with pytest.raises(InvalidInput) as problem:
         open_store("postgres://ann:canary-9f3@/nowhere?host=/no/such/folder", site=SITE)
     assert "canary" not in str(problem.value)
     assert "canary" not in repr(problem.value.__context__ and problem.value)
 
 
-def test_what_is_no_store_is_refused_and_kept(tmp_path):
+def test_what_is_no_store_is_refused_and_kept(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database\n" * 100)
     with pytest.raises(InvalidInput, match="cannot open the store"):
@@ -86,7 +86,7 @@ def test_what_is_no_store_is_refused_and_kept(tmp_path):
 
 
 @pytest.mark.fault
-def test_a_full_disk_accepts_nothing_and_loses_nothing(tmp_path):
+def test_a_full_disk_accepts_nothing_and_loses_nothing(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a.sqlite", site=SITE)
     store.add_packets([packet("door", 1)])
     store._file.execute("PRAGMA max_page_count = 12")

@@ -47,7 +47,9 @@ def rounds_of(
     return found
 
 
-def test_a_live_round_is_recovered_as_its_readings_are(hall, rng):
+def test_a_live_round_is_recovered_as_its_readings_are(
+    hall: Site, rng: np.random.Generator
+) -> None:
     (one,) = rounds_of(hall, [30], rng)
     live = LiveRecovery(hall).recover(one)
     values = {name: read.value for name, read in one.readings.items()}
@@ -62,7 +64,9 @@ def test_a_live_round_is_recovered_as_its_readings_are(hall, rng):
     assert "computational" in live.recovery.statement
 
 
-def test_a_round_without_some_sensors_is_solved_and_says_so(hall, rng):
+def test_a_round_without_some_sensors_is_solved_and_says_so(
+    hall: Site, rng: np.random.Generator
+) -> None:
     (one,) = rounds_of(hall, [30], rng)
     gone = hall.sensors.names[3], hall.sensors.names[11]
     there = {name: read for name, read in one.readings.items() if name not in gone}
@@ -72,7 +76,9 @@ def test_a_round_without_some_sensors_is_solved_and_says_so(hall, rng):
     assert len(found.recovery.names) == len(hall.sensors) - 2
 
 
-def test_a_walk_is_followed_and_a_drifting_sensor_is_named(hall, rng):
+def test_a_walk_is_followed_and_a_drifting_sensor_is_named(
+    hall: Site, rng: np.random.Generator
+) -> None:
     live = LiveRecovery(hall)
     followed = live.track(rounds_of(hall, [10, 14, 18, 22, 26, 30], rng))
     assert not followed.faulty_sensors
@@ -82,7 +88,7 @@ def test_a_walk_is_followed_and_a_drifting_sensor_is_named(hall, rng):
     assert (bad.sensor, bad.shows) == (hall.sensors.names[7], "drift")
 
 
-def test_rounds_together_are_a_result_with_its_cost(hall, rng):
+def test_rounds_together_are_a_result_with_its_cost(hall: Site, rng: np.random.Generator) -> None:
     live = LiveRecovery(hall, estimator="least")
     rounds = rounds_of(hall, [10, 14], rng)
     made = live.together([live.recover(one) for one in rounds], [one.cost for one in rounds])
@@ -90,7 +96,7 @@ def test_rounds_together_are_a_result_with_its_cost(hall, rng):
     assert [one.time for one in made.rounds] == [one.time for one in rounds]
 
 
-def test_what_no_round_is_refused(hall, rng):
+def test_what_no_round_is_refused(hall: Site, rng: np.random.Generator) -> None:
     live = LiveRecovery(hall, estimator="least")
     with pytest.raises(InvalidInput, match="no reading"):
         live.recover(LiveRound("now", {}))
@@ -100,6 +106,6 @@ def test_what_no_round_is_refused(hall, rng):
         live.track(rounds_of(hall, [3], rng))
 
 
-def test_epsilon_of_many_rounds_is_that_of_the_ledgers_table():
+def test_epsilon_of_many_rounds_is_that_of_the_ledgers_table() -> None:
     assert epsilon_after(ApproxDP(1, "1e-6"), 1) == pytest.approx(1, abs=1e-6)
     assert round(epsilon_after(ApproxDP(1, "1e-6"), 100), 2) == 13.51

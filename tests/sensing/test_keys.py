@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +251,8 @@ def test_a_key_that_others_may_open_is_refused(
     write_master_key(paths[0], master)
     write_device_key(paths[1], master, "door")
     write_check_keys(paths[2], check_keys_of(master, ["door"]))
-    for path, read in zip(paths, (read_master_key, Device, read_check_keys), strict=True):
+    readers: tuple[Callable[[Path], object], ...] = (read_master_key, Device, read_check_keys)
+    for path, read in zip(paths, readers, strict=True):
         assert path.stat().st_mode & 0o777 == 0o600
         before = path.read_text()
         path.chmod(mode)
@@ -275,7 +277,7 @@ def test_a_check_key_is_the_devices_and_stays(master: MasterKey, tmp_path: Path)
     old = json.loads((tmp_path / "d.key").read_text())
     del old["check"]
     (tmp_path / "d.key").write_text(json.dumps(old))
-    with pytest.raises(InvalidInput, match="before devices had a check key.*nothing was sealed"):
+    with pytest.raises(InvalidInput, match=r"before devices had a check key.*nothing was sealed"):
         Device(tmp_path / "d.key").check_key  # noqa: B018
 
 

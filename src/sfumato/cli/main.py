@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger
+from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, shuffle
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
@@ -44,6 +44,7 @@ app.add_typer(sensor.app, name="sensor")
 app.add_typer(sense_keys.keys, name="keys")
 app.command("unseal")(sensor.unseal)
 app.command("collect")(collect.collect)
+app.add_typer(shuffle.app, name="shuffle")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)
 app.command("leaderboard")(leaderboard.leaderboard)

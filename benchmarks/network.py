@@ -56,6 +56,7 @@ KEY = bytes(range(32))
 Plan = list[tuple[float, int]]
 """When a round is sent, in seconds from the start, and which one it is, from the first on."""
 SENDERS = 2
+QUIET = 8  # seconds without a packet after which none is left
 
 
 def line_site(sensors: int) -> Site:
@@ -187,9 +188,18 @@ def network(
                 for part, told, key in work
             ]
             state: list[CollectorState] = []
-            thread = threading.Thread(
-                target=lambda: state.append(run_collector(config, stop=stop)), daemon=True
-            )
+            there: list[Collector] = []
+
+            def collect() -> None:
+                state.append(
+                    run_collector(
+                        config,
+                        stop=stop,
+                        shown=lambda one: there.append(one) if not there else None,
+                    )
+                )
+
+            thread = threading.Thread(target=collect, daemon=True)
             thread.start()
             for one in senders:
                 one.start()
@@ -199,12 +209,22 @@ def network(
             worked = time.process_time()
             for one in senders:
                 one.join()
-            time.sleep(3)  # the last round, and what is recovered of it
+            _settled(there[0])
             stop.set()
             thread.join()
             share = time.process_time() - worked
             kept = len(read_rounds(config.store, site=site.digest))
             return state[0], config, share, kept
+
+
+def _settled(collector: Collector) -> None:
+    """Wait until nothing has come for some seconds: the broker has nothing left."""
+    seen, since = -1, time.monotonic()
+    while time.monotonic() - since < QUIET:
+        now = collector.state.accepted
+        if now != seen:
+            seen, since = now, time.monotonic()
+        time.sleep(0.5)
 
 
 def _made_up(site: Site, number: int) -> LiveRound:

@@ -400,5 +400,9 @@ def _followed(rounds: list[Recovered], walker: Walker) -> tuple[int, int, float 
 
 
 def started_at() -> str:
-    """A name for a new folder: the present, in UTC."""
+    """A name for a new folder: the present, in UTC.
+
+    Returns:
+        The name.
+    """
     return datetime.now(UTC).strftime("network-%Y%m%d-%H%M%S")

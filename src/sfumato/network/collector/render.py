@@ -46,13 +46,28 @@ def live_view(
 
 
 def round_sentence(site: Site, done: Recovered) -> str:
-    """A round in one line, where there is no terminal to redraw."""
+    """A round in one line, where there is no terminal to redraw.
+
+    Args:
+        site: The site.
+        done: What came of the round.
+
+    Returns:
+        The line.
+    """
     time, sensors, mass, where, *_ = _row(site, done, None, plain=True)
     return f"{time}  {sensors} sensors  {f'mass {mass}  ' if mass else ''}{where}"
 
 
 def state_lines(state: CollectorState) -> list[str]:
-    """How the network is: rounds, packets, what is refused, who is faulty or missing, and the promise."""
+    """How the network is: rounds, packets, what is refused, who is faulty or missing, and the promise.
+
+    Args:
+        state: The network.
+
+    Returns:
+        A line for each.
+    """
     told = ", ".join(f"{count} {how}" for how, count in state.rounds.items() if count) or "none yet"
     lines = [
         f"rounds: {told}; packets: {state.accepted} accepted, {state.queue[0]} waiting"
@@ -80,7 +95,14 @@ def state_lines(state: CollectorState) -> list[str]:
 
 
 def promise_words(state: CollectorState) -> str:
-    """What a round costs, what is left, and what all rounds of the window cost somebody who stays."""
+    """What a round costs, what is left, and what all rounds of the window cost somebody who stays.
+
+    Args:
+        state: The network.
+
+    Returns:
+        A sentence.
+    """
     told = state.promise
     if told is None:
         return "nothing was promised yet"

@@ -5,7 +5,7 @@ UV     ?= $(or $(wildcard .venv/bin/uv),uv)
 BIN    := .venv/bin
 READY  := .venv/.ready
 
-.PHONY: help setup system lint types test demo bench docs lock clean
+.PHONY: help setup system lint types test soak entities demo bench docs lock clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -55,6 +55,14 @@ test: setup system lint  ## everything that decides: lint, types, tests, doctest
 	  $(BIN)/pytest -n 2 --dist worksteal -q; tests=$$?; \
 	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
 
+soak: setup  ## the long form of a collector's faults: 200 kills, 100,000 malformed payloads
+	@$(BIN)/python -m tests.network.soak
+
+entities: setup  ## the entities of Home Assistant, by its own schemas, in an environment of its own
+	@test -x .venv-entities/bin/python || { $(PYTHON) -m venv .venv-entities && \
+	  .venv-entities/bin/pip install -q homeassistant==2024.3.3 paho-mqtt==1.6.1; }
+	@$(BIN)/python -m tests.network.entities | .venv-entities/bin/python tests/network/entities_check.py
+
 demo: setup  ## a small private release, drawn in demo/
 	@$(BIN)/sfumato demo --out demo
 
@@ -73,5 +81,5 @@ lock:  ## pin again after a change of pyproject.toml (remove requirements/dev.tx
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 clean:  ## remove all that make has made, .venv too
-	@rm -rf .venv site demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-entities site demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -498,6 +498,21 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/network/test_sensor.py::test_what_was_not_acknowledged_is_sent_again_as_it_was",
         "assert [",
     ),
+    "packets acknowledged before they are kept": Saboteur(
+        networks.packets_acknowledged_before_they_are_kept,
+        "tests/network/test_collector.py::test_a_store_that_is_full_accepts_nothing_until_it_is_not",
+        "assert (6, 0) == (0, 0)",
+    ),
+    "packets that are taken again": Saboteur(
+        networks.packets_taken_again,
+        "tests/network/test_gate.py::test_a_packet_is_taken_once_and_its_resend_is_harmless",
+        "assert 'taken' == 'resent'",
+    ),
+    "a collector that checks no codes": Saboteur(
+        networks.codes_not_checked,
+        "tests/network/test_gate.py::test_who_does_not_hold_the_key_sends_in_vain",
+        "assert 'taken' == 'wrong-code'",
+    ),
     "shares of shape 1/n with a curious party": Saboteur(
         ledgers.shares_for_outsiders_only,
         "tests/privacy/test_shared_noise.py::"

@@ -48,3 +48,26 @@ def resends_made_again() -> None:
         return bytes(wire.encode(wire.replace(packet, values=values)))
 
     outbox.Outbox.payload = again
+
+
+def packets_acknowledged_before_they_are_kept() -> None:
+    """A collector that is killed then loses what the broker thinks it has."""
+    collector = network("collector.collector").Collector
+    true = collector.take
+
+    def early(self: Any, topic: str, payload: bytes, done: Any = lambda: None) -> Any:
+        found = true(self, topic, payload, lambda: None)
+        done()
+        return found
+
+    collector.take = early
+
+
+def packets_taken_again() -> None:
+    """A replay window that remembers nothing."""
+    network("collector.replay_window").ReplayWindow.remember = lambda self, packet, payload: None
+
+
+def codes_not_checked() -> None:
+    """Whoever knows the form of a packet is believed."""
+    network("collector.gate").is_checked = lambda packet, key: True

@@ -1,4 +1,5 @@
 from .broker import embedded_broker, free_port
+from .demo import NetworkDemo, Walker, demo_lines, demo_site, run_network_demo, started_at
 from .mqtt import BrokerConfig, MqttClient
 from .topics import device_of, level_of, readings_filter, readings_topic
 from .unseal import UnsealedPackets, read_packets, unseal_packets
@@ -19,11 +20,15 @@ __all__ = [
     "MAX_BYTES",
     "BrokerConfig",
     "MqttClient",
+    "NetworkDemo",
     "Packet",
     "UnsealedPackets",
+    "Walker",
     "WireLoss",
     "WireWindow",
     "decode",
+    "demo_lines",
+    "demo_site",
     "device_of",
     "embedded_broker",
     "encode",
@@ -34,7 +39,9 @@ __all__ = [
     "read_packets",
     "readings_filter",
     "readings_topic",
+    "run_network_demo",
     "sealed",
+    "started_at",
     "status_of",
     "unseal_packets",
 ]

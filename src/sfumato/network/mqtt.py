@@ -108,6 +108,7 @@ class MqttClient:
         self._subscribe = subscribe
         self._lock = threading.Lock()
         self._tags: dict[int, int] = {}
+        self._early: set[int] = set()
         self.protocol = protocol_of(broker) if broker.protocol == "auto" else broker.protocol
         self._client = self._made(client_id, username)
 
@@ -118,9 +119,16 @@ class MqttClient:
 
     def publish(self, topic: str, payload: bytes, *, tag: int = 0, retain: bool = False) -> None:
         """Send at least once; `on_acked(tag)` is called when the broker has it."""
+        # Not under our lock: the client calls `_acked` under one of its own, which it takes here too.
+        sent = self._client.publish(topic, payload, qos=AT_LEAST_ONCE, retain=retain)
         with self._lock:
-            sent = self._client.publish(topic, payload, qos=AT_LEAST_ONCE, retain=retain)
-            self._tags[sent.mid] = tag
+            early = sent.mid in self._early
+            if early:
+                self._early.discard(sent.mid)
+            else:
+                self._tags[sent.mid] = tag
+        if early and self._on_acked is not None:
+            self._on_acked(tag)
 
     @property
     def unacknowledged(self) -> int:
@@ -177,8 +185,10 @@ class MqttClient:
             self._on_connected(connected)
 
     def _acked(self, _: Client, __: Any, mid: int, ___: Any, ____: Any) -> None:
-        with self._lock:  # an answer that comes before `publish` has noted what it asked
+        with self._lock:
             tag = self._tags.pop(mid, None)
+            if tag is None:  # an answer that comes before `publish` has noted what it asked
+                self._early.add(mid)
         if tag is not None and self._on_acked is not None:
             self._on_acked(tag)
 

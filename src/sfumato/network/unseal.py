@@ -17,7 +17,7 @@ from sfumato.sensing.model import Site
 from sfumato.sensing.pipeline import last_steps, note_unsealing
 from sfumato.sensing.release import MasterKey, StepKeys, read_master_key
 
-MAX_LINE = 200_000
+MAX_LINE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class UnsealedPackets:
 
 
 def read_packets(path: str | Path) -> Iterator[Packet | None]:
-    """Packets in JSON lines, each whole under `payload`; None for a line that is no packet.
+    """Packets in JSON lines, each whole under `payload`, or rounds with theirs under `packets`.
 
     Args:
         path: The file; what a collector writes.
 
     Yields:
-        The packets, in their order.
+        The packets, in their order; None for what is no packet.
 
     Raises:
         InvalidInput: The file cannot be read.
@@ -71,7 +71,7 @@ def read_packets(path: str | Path) -> Iterator[Packet | None]:
         with Path(path).open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 if line.strip():
-                    yield _packet(line)
+                    yield from _packets(line)
     except OSError as problem:
         raise InvalidInput(
             f"cannot read {path}: {problem.strerror}; nothing was unsealed"
@@ -156,8 +156,20 @@ def _rows(
     ]
 
 
-def _packet(line: str) -> Packet | None:
+def _packets(line: str) -> list[Packet | None]:
+    """The packet of a line, or all packets of a collector's round; None for each that is none."""
+    if len(line) > MAX_LINE:
+        return [None]
     try:
-        return Packet.from_json(json.loads(line)) if len(line) <= MAX_LINE else None
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return [None]
+    several = data.get("packets") if isinstance(data, dict) and "payload" not in data else None
+    return [_packet(one) for one in several] if isinstance(several, list) else [_packet(data)]
+
+
+def _packet(data: Any) -> Packet | None:
+    try:
+        return Packet.from_json(data)
     except (InvalidInput, ValueError, RecursionError):
         return None

@@ -1,1 +1,1 @@
-"""`sfumato sensor`, `sfumato unseal`: sensors over MQTT, and the noise of their packets taken off."""
+"""`sfumato sensor`, `sfumato collect`, `sfumato unseal`: sensors over MQTT, their collector, the key holder."""

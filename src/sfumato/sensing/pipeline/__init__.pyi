@@ -12,6 +12,7 @@ from .keys import (
     rotate_device_key,
     unseal_readings,
 )
+from .live import LiveReading, LiveRecovery, LiveRound, epsilon_after
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
 from .recover import recover_sources
@@ -30,6 +31,13 @@ from .whisper import (
 )
 
 __all__ = [
+<<<<<<< HEAD
+=======
+    "LiveReading",
+    "LiveRecovery",
+    "LiveRound",
+    "RecoveryOptions",
+>>>>>>> netcollect24
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",
@@ -37,6 +45,7 @@ __all__ = [
     "check_note",
     "check_recovery",
     "describe_site",
+    "epsilon_after",
     "find_whisper",
     "last_steps",
     "list_keys",

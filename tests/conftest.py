@@ -21,6 +21,10 @@ os.environ.update(
     {name: os.environ.get(name, "1") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
 )
 
+# Spark's Java machines live for a minute: what they compile at length is never run often enough to pay
+# for it. The same bytecode, by the quick compiler of the two that every machine has.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 import numpy as np
 import pytest
 import typer.testing

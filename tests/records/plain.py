@@ -18,8 +18,10 @@ from sfumato.spaces import Area
 
 Row = dict[str, Any]
 NUMBER = re.compile(r"[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?")
+ZONE = r"( ?(?P<%s>Z|UTC|[+-](0\d|1[0-4])(:?[0-5]\d)?))?"
 ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?",
+    r"(\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?" + ZONE % "zone" + ")?"
+    r"|\d{8}T([01]\d|2[0-3])\d\d(\d\d([.]\d{1,9})?)?" + ZONE % "basic" + ")",
     re.ASCII,
 )
 
@@ -101,8 +103,11 @@ def plain_period(value: Any, periods: Periods) -> int | None:
     """The period of a time, by the calendar and the zones of Python."""
     if isinstance(value, str):
         text = value.strip(" \t\n\r\v\f")
+        found = ISO.fullmatch(text)
+        if found is not None and (zone := found["zone"] or found["basic"]):
+            text = text.removesuffix(zone).rstrip() + zone.replace("UTC", "Z")
         try:
-            value = datetime.fromisoformat(text) if ISO.fullmatch(text) else None
+            value = None if found is None else datetime.fromisoformat(text)
         except ValueError:
             return None
     elif isinstance(value, date) and not isinstance(value, datetime):

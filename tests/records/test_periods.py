@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -249,3 +250,24 @@ def test_a_session_of_duckdb_in_another_zone_is_refused() -> None:
         InvalidInput, match=r"must be in UTC .* it is in 'America/Lima'.*nothing was counted"
     ):
         sum_cells(database.table("v"), columns, area, source="t", groups=periods)
+
+
+WRITTEN = [
+    "2026-01-06T07:15:00+02:00", "2026-01-06 05:15:00+00", "2026-01-06 01:15-0400", "2026-01-06 05:15 +00:00",
+    "2026-01-06 05:15:00.5 UTC", "2026-01-06T05:15Z", "20260106T051500Z", "20260106T0115-04",
+]  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("odd", ["06/01/2026 05:15", "1767676500", "2026-01-06T05:15", ""])
+def test_every_form_of_a_time_is_read_in_its_own_row_whatever_others_hold(
+    odd: str, tmp_path: Path
+) -> None:
+    """One user's text chooses no format for the column: the rows of the others do not move."""
+    path = tmp_path / "visits.csv"
+    hour = Periods("t", "hour", datetime(2026, 1, 6, 5), datetime(2026, 1, 6, 6))
+    rows = [f"{number},0.25,0.25,{text}" for number, text in enumerate(WRITTEN)]
+    path.write_text("\n".join(["user,x,y,t", f"odd,0.75,0.75,{odd}", *rows]))
+    found = opened(sum_cells(open_table(path), COLUMNS, AREA, source="t", groups=hour))
+    assert found.pop(0) == len(WRITTEN) * UNITS
+    assert found == ({3: UNITS} if odd.startswith("2026") else {})

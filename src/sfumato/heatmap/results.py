@@ -55,6 +55,7 @@ class ReleaseResult:
         made_before: Whether all of it was paid for before, so that nothing was charged now.
         known_errors: What a saved result said of how far off its maps are, by group.
         known_noise: What it said of their noise, by group.
+        periods: The periods that `left` is the least of, where the ledger's unit names one.
 
     """
 
@@ -71,6 +72,7 @@ class ReleaseResult:
     made_before: bool = False
     known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
+    periods: tuple[str, ...] = ()
 
     @property
     def errors(self) -> Mapping[str, MapError]:
@@ -113,6 +115,7 @@ class ReleaseResult:
             "errors": [one.to_json() for one in errors.values()],
             "errors_of": list(errors),
             "noise": {group: one.to_json() for group, one in self.noise.items()},
+            **({"left_for": list(self.periods)} if self.periods else {}),
         }
 
     @classmethod
@@ -142,6 +145,7 @@ class ReleaseResult:
             known_noise={
                 group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()
             },
+            periods=tuple(data.get("left_for", ())),
         )
 
     def _repr_html_(self) -> str:

@@ -39,7 +39,7 @@ from sfumato.cli.heatmap.options import (
 )
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
-from sfumato.cli.resuming import Once
+from sfumato.cli.resuming import Anew, Once
 from sfumato.errors import Mistakes
 
 app = typer.Typer(
@@ -75,6 +75,7 @@ def release(
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
+    anew: Anew = False,
     team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
     other_table: Annotated[
         bool,
@@ -138,6 +139,7 @@ def release(
         groups=groups,
         prior=prior,
         title=title,
+        anew=anew,
         **asked,
     )
     if dry_run:

@@ -36,7 +36,7 @@ from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import UNITS, Bound, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
-from sfumato.privacy.runs import Run
+from sfumato.privacy.runs import Run, Undelivered, check_repeat
 from sfumato.records import (
     Columns,
     Groups,
@@ -66,6 +66,7 @@ def release_heatmap(
     title: str = "",
     note: str = "",
     once: str = "",
+    anew: bool = False,
     public: bool = False,
     noise: Noise | None = None,
     watch: Watch | None = None,
@@ -102,6 +103,8 @@ def release_heatmap(
         once: A key under which this request is released once: with the same key the same request
             gives the release that was made, at no cost (`made_before`), and writes files that are
             missing; another request is refused.
+        anew: Whether to pay again for a request that was paid for and not delivered: without it,
+            `resume_heatmap` finishes that one.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         noise: Where the noise comes from; the system's randomness, if none is given.
         watch: Told of each step; its errors after a charge do not stop the release.
@@ -117,6 +120,7 @@ def release_heatmap(
         InvalidParameter: A parameter is out of range; nothing was charged.
         InvalidInput: The rows, or a public file, could not be read; nothing was charged.
         LedgerMismatch: The key is that of another request, or the ledger one for other data.
+        ReleasedAlready: The same request was paid for and not delivered; nothing was charged.
 
     Whatever stops it after the charge says so, and what was paid for is kept beside the ledger:
     `resume_heatmap` finishes it.
@@ -149,6 +153,7 @@ def release_heatmap(
         title=title,
         note=note,
         once=once,
+        anew=anew,
         public=public,
         **options,
     )
@@ -169,6 +174,7 @@ def plan_release(
     title: str = "",
     note: str = "",
     once: str = "",
+    anew: bool = False,
     public: bool = False,
     paid_for: Callable[[HeatmapRequest], bool] | None = None,
     **options: Unpack[HeatmapOptions],
@@ -188,6 +194,7 @@ def plan_release(
         title: What the maps are called.
         note: A line for the ledger.
         once: A key under which this request is released once.
+        anew: Whether to pay again for a request that was paid for and not delivered.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         paid_for: Says of what is asked whether an earlier attempt has paid for it, so that it costs
             nothing now; whoever carries the plan out finds that attempt.
@@ -201,6 +208,7 @@ def plan_release(
         InvalidParameter: A parameter is out of range, or an output could not be written.
         InvalidInput: A public file could not be read.
         LedgerMismatch: The ledger is one for other data, and the source is there.
+        ReleasedAlready: The same request was paid for and not delivered.
 
     """
     check_release(
@@ -268,6 +276,10 @@ def plan_release(
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {share}; nothing was charged"
         )
+    standing: tuple[Undelivered, ...] = ()
+    if paid_for is None:
+        run = f"once {once}" if once else ""
+        standing = check_repeat([budget], asked.request, run=run, anew=anew)
     # What the ledger would refuse in the end, it refuses before any row is read.
     bound = bound_of_groups(where.grid, groups, unit=budget.header.unit, by=rows.columns.by)
     paid = priced(asked.method, asked.epsilon, bound, where)
@@ -311,8 +323,12 @@ def plan_release(
         groups.count if isinstance(groups, Values | Pairs) else None,
         _pays_once(groups, bound),
         asked.pooling == "partial",
+        standing,
+        bound.periods or (),
     )
-    return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
+    return ReleasePlan(
+        asked, budget, paid, followed, targets, planned, bound, table, once, anew=anew
+    )
 
 
 def _pays_once(groups: Groups, bound: Bound) -> str:

@@ -54,6 +54,7 @@ class ReleasePlan:
     once: str = ""
     kept: KeptRun | None = None
     missing: str = ""
+    anew: bool = False
 
     def run(
         self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
@@ -75,7 +76,7 @@ class ReleasePlan:
 
         """
         check_noise(noise, self.ledger)
-        run = Run(self.asked.request, once=self.once, kept=self.kept)
+        run = Run(self.asked.request, once=self.once, kept=self.kept, anew=self.anew)
         with run.on(self.ledger):
             maps = pooled_maps(self._released(run, noise, watch), self.asked.pooling, warn=warn)
             maps = sharpened_maps(maps, self.prior, warn=warn)
@@ -94,6 +95,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
+            periods=self.bound.periods or (),
         )
 
     def _released(

@@ -84,9 +84,8 @@ def test_a_key_goes_on_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [*city(), "--epsilon", "1", "--out", "m.json"]
     killed([*words, "--once", "monday"], monkeypatch)
     assert PAID in ended(INVALID, *words).stderr
-    assert json.loads(
-        ended(0, *words, "--once", "monday", "--dry-run", "--json").stdout
-    )["undelivered"] == []  # fmt: skip
+    dry = ended(0, *words, "--once", "monday", "--dry-run", "--json").stdout
+    assert "undelivered" not in json.loads(dry)
     ended(MADE_BEFORE, *words, "--once", "monday")
     assert len(entries("a.ledger")) == 1
 

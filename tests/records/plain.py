@@ -117,9 +117,10 @@ def plain_period(value: Any, periods: Periods) -> int | None:
     if value.tzinfo is not None or periods.time_zone:
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         value = aware.astimezone(ZoneInfo(periods.time_zone or "UTC")).replace(tzinfo=None)
-    if periods.unit in ("weekday", "hour-of-day"):
+    if periods.unit in ("weekday", "weekend", "hour-of-day"):
         inside = periods.start <= value < periods.end
-        return (value.weekday() if periods.unit == "weekday" else value.hour) if inside else None
+        days = value.weekday() if periods.unit == "weekday" else int(value.weekday() >= 5)
+        return (value.hour if periods.unit == "hour-of-day" else days) if inside else None
     ends = (*periods.starts[1:], periods.end)
     return next((i for i, end in enumerate(ends) if periods.starts[i] <= value < end), None)
 

@@ -250,7 +250,11 @@ class PlannedRelease:
             **({} if self.many is None else {"many": self.many.to_json()}),
             **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
             **({"pooled": True} if self.pooled else {}),
-            "undelivered": [one.to_json() for one in self.undelivered],
+            **(
+                {"undelivered": [one.to_json() for one in self.undelivered]}
+                if self.undelivered
+                else {}
+            ),
             **({"left_for": list(self.periods)} if self.periods else {}),
         }
 

@@ -124,7 +124,7 @@ def release(
         method.check()
     with mistakes.noted():
         check_release(input, ledger=ledger, epsilon=epsilon, groups=groups, **asked)
-    if not (dry_run or once):
+    if not once:
         with mistakes.noted():
             check_source(input, connection=rows.connection)
     mistakes.tell()
@@ -319,7 +319,8 @@ def totals(
         typer.Option(help="The chance that a zone's interval holds, at most 0.95."),
     ] = 0.9,
     out: Annotated[
-        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="File(s) to write: .csv or .geojson.", show_default=False),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,

@@ -23,9 +23,11 @@ from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     area_of,
     is_private,
+    open_rows,
     outer_name,
     read_files,
     rows_of,
+    warn_of_exchange,
     write_options,
 )
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
@@ -44,8 +46,8 @@ from sfumato.records import (
     Periods,
     Values,
     bound_of_groups,
-    check_source,
     in_table,
+    is_file_list,
     table_identity,
     whole_parts,
 )
@@ -181,8 +183,10 @@ def plan_release(
 ) -> ReleasePlan:
     """Check and price a release without reading a row: everything of `release_heatmap` but the data.
 
+    Which files and columns there are is public, and looked at.
+
     Args:
-        source: As for `release_heatmap`; it is not opened.
+        source: As for `release_heatmap`; of files and databases the schema is read.
         columns: As for `release_heatmap`.
         area: As for `release_heatmap`.
         ledger: The ledger that would pay, or its path.
@@ -206,7 +210,7 @@ def plan_release(
     Raises:
         BudgetExceeded: The ledger has not enough left.
         InvalidParameter: A parameter is out of range, or an output could not be written.
-        InvalidInput: A public file could not be read.
+        InvalidInput: A public file could not be read, or there is no such file or column of rows.
         LedgerMismatch: The ledger is one for other data, and the source is there.
         ReleasedAlready: The same request was paid for and not delivered.
 
@@ -239,6 +243,7 @@ def plan_release(
             "`bounds='private'`; nothing was charged"
         )
     rows = replace(rows, columns=in_table(groups, rows.columns))
+    warn_of_exchange(rows.columns)
     where = area_of(area, options)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
@@ -300,9 +305,13 @@ def plan_release(
             what="periods" if isinstance(groups, Periods) else "maps",
         )
     except LedgerMismatch:
-        # A file that is not there is a slip of the pen, and no other table.
-        check_source(source, connection=rows.connection)
+        # A file or column that is not there is a slip of the pen, and no other table.
+        if costs:
+            open_rows(rows, where)
         raise
+    # Which files and columns there are is public; what was paid for before needs neither.
+    named = isinstance(source, str | Path) or is_file_list(source)
+    opened = open_rows(rows, where) if costs and named else None
     measure = Measure.of({"rows_per_user": rows.columns.rows_per_user}, budget.header.unit)
     # How many rows users have is not guessed: of counted rows it is only said how many it takes.
     users = None if measure.name == "rows" else options.get("users")
@@ -327,7 +336,17 @@ def plan_release(
         bound.periods or (),
     )
     return ReleasePlan(
-        asked, budget, paid, followed, targets, planned, bound, table, once, anew=anew
+        asked,
+        budget,
+        paid,
+        followed,
+        targets,
+        planned,
+        bound,
+        table,
+        once,
+        anew=anew,
+        opened=opened,
     )
 
 

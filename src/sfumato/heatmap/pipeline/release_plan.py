@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class ReleasePlan:
     kept: KeptRun | None = None
     missing: str = ""
     anew: bool = False
+    opened: Any = field(default=None, repr=False)
 
     def run(
         self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
@@ -108,6 +109,8 @@ class ReleasePlan:
         @cache
         def table() -> Any:
             """Opened once, however often it is counted."""
+            if self.opened is not None:
+                return self.opened
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
             return open_rows(asked.rows, asked.area)
@@ -145,7 +148,9 @@ class ReleasePlan:
             named = asked.rows.source if isinstance(asked.rows.source, str | Path) else "rows"
             if self.result.many is not None:
                 say(many_words(self.result.many, self.result.measure))
-            say(f"counting {named} with {asked.rows.engine}")
+            # What is in a database is counted there, whatever engine reads files.
+            by = table().get_backend().name
+            say(f"counting {named} with {'spark' if by == 'pyspark' else by}")
         price = self.price
         receipt, _ = run.release(
             budget,

@@ -273,7 +273,6 @@ def _pool(result: PoolResult) -> str:
         result.statement,
         f"{'map':<{wide}}  users  from the others (0 to 1)",
         *(f"{one.group:<{wide}}  {one.users:5.0f}  {one.strength:.2f}" for one in result.pooled),
-        *(f"wrote {path}" for path in result.written),
     ]
     return "\n".join(lines)
 

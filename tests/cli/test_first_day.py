@@ -1,4 +1,4 @@
-"""Slips of somebody who is new here: what is public is checked before anything is paid, and the near name said."""
+"""Slips of somebody who is new: what is public is checked before anything is paid, and the near name said."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone(tmp_path, monkeypatch)
-    rows = "\n".join(f"{number},0.5,0.5,2010-09-0{1 + number % 2} 07:15:00+00" for number in range(8))
+    rows = "\n".join(
+        f"{number},0.5,0.5,2010-09-0{1 + number % 2} 07:15:00+00" for number in range(8)
+    )
     Path("visits.csv").write_text(f"user_id,lon,lat,at\n{rows}\n")
     Ledger.create("fsq.ledger", PureDP(2), unit="user", source="fsq")
 
 
-def words(*more: str, ledger: str = "fsq.ledger", user: str = "user_id", file: str = "visits.csv") -> list[str]:
+def words(
+    *more: str, ledger: str = "fsq.ledger", user: str = "user_id", file: str = "visits.csv"
+) -> list[str]:
+    out = "m-{by}.json" if "--time" in more else "m.json"
     return ["heatmap", "release", file, "--user", user, "--plane", "--bounds", "0,0,1,1", "--levels", "2",
-            "--method", "laplace", "--epsilon", "1", "--ledger", ledger, "--out", "m-{by}.json" if "--time" in more
-            else "m.json", *more]  # fmt: skip
+            "--method", "laplace", "--epsilon", "1", "--ledger", ledger, "--out", out, *more]  # fmt: skip
 
 
 def test_a_dry_run_looks_at_what_is_public_of_the_rows() -> None:

@@ -48,7 +48,9 @@ def test_the_same_maps_are_not_paid_for_twice_in_silence(monkeypatch: pytest.Mon
     # Where it is written, and what is noted, make no other request of it.
     for more in ([], ["--dry-run"], ["--note", "again"], ["--out", "other.png"]):
         told = ended(INVALID, *words, *more).stderr
-        assert f"{PAID} by the same request and not delivered; finish it at no cost: {RESUME}" in told
+        assert (
+            f"{PAID} by the same request and not delivered; finish it at no cost: {RESUME}" in told
+        )
         assert told.endswith("or pay again with --anew; nothing was charged\n")
     assert len(entries("a.ledger")) == 1
     ended(0, *words, "--anew", "--quiet")

@@ -157,7 +157,16 @@ def test_mistakes_are_one_sentence_and_write_nothing() -> None:
 
 
 def test_every_file_that_is_asked_for_is_written() -> None:
-    words = ["heatmap", "totals", "map.json", "zones.geojson", "--out", "a.csv", "--out", "b.geojson"]
+    words = [
+        "heatmap",
+        "totals",
+        "map.json",
+        "zones.geojson",
+        "--out",
+        "a.csv",
+        "--out",
+        "b.geojson",
+    ]
     result = CliRunner().invoke(app, [*words, "--json"])
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["written"] == ["a.csv", "b.geojson"]

@@ -261,13 +261,13 @@ class PlannedRelease:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
         """What `to_json` gave."""
-        grid = Grid(data["levels"], _four(data["grid"]))
+        grid = Grid(data["levels"], four_bounds(data["grid"]))
         return cls(
             decode_loss(data["cost"]),
             decode_loss(data["left"]),
             Area(
                 grid,
-                _four(data["area"]),
+                four_bounds(data["area"]),
                 data["kind"],
                 data.get("crs", ""),
                 data.get("metre", 0.0),
@@ -284,6 +284,7 @@ class PlannedRelease:
         )
 
 
-def _four(numbers: Any) -> tuple[float, float, float, float]:
+def four_bounds(numbers: Any) -> tuple[float, float, float, float]:
+    """The bounds of an area, read from JSON."""
     west, south, east, north = (float(number) for number in numbers)
     return west, south, east, north

@@ -16,7 +16,7 @@ from sfumato.heatmap.accuracy.uncertainty import Mark
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
-from sfumato.heatmap.planning_results import PlannedRelease
+from sfumato.heatmap.planning_results import PlannedRelease, four_bounds
 from sfumato.heatmap.pooling_results import PooledMap, PoolResult
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -129,7 +129,7 @@ class ReleaseResult:
             entry,
             decode_loss(data["cost"]) if "cost" in data else entry.cost,
             decode_loss(data["left"]),
-            _four(data["area"]),
+            four_bounds(data["area"]),
             data["ledger"],
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
@@ -394,8 +394,3 @@ class TotalsResult:
         from sfumato.heatmap.render.release import totals_html
 
         return totals_html(self)
-
-
-def _four(numbers: Any) -> tuple[float, float, float, float]:
-    west, south, east, north = (float(number) for number in numbers)
-    return west, south, east, north

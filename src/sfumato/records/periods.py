@@ -31,12 +31,12 @@ MINUTES: dict[Unit, int] = {"hour": 60, "day": 24 * 60, "week": 7 * 24 * 60}
 class Periods:
     """The hours, days, weeks or months from `start` (inclusive) to `end` (exclusive), by a column of time.
 
-    Or the seven days of the week ("weekday"), Mondays to Fridays and the other two ("weekend"), or the
-    24 hours of a day ("hour-of-day"), of all days from `start` to `end`. Each is a map of its own, also if nobody was there. Times are taken as
-    they are written, those that name their zone in UTC. With a `time_zone` all are moved to it,
-    those without a zone from UTC: an hour that a clock shows twice is one period, one that it
-    leaves out an empty one. A user's mass 1 is shared over all periods, unless `mass_per_period`
-    gives everyone mass 1 in each.
+    Or the seven days of the week ("weekday"), Mondays to Fridays and the other two ("weekend"), or
+    the 24 hours of a day ("hour-of-day"), of all days from `start` to `end`. Each is a map of its
+    own, also if nobody was there. Times are taken as they are written, those that name their zone in
+    UTC. With a `time_zone` all are moved to it, those without a zone from UTC: an hour that a clock
+    shows twice is one period, one that it leaves out an empty one. A user's mass 1 is shared over
+    all periods, unless `mass_per_period` gives everyone mass 1 in each.
 
     >>> january = Periods("time", "week", datetime(2026, 1, 5), datetime(2026, 2, 2))
     >>> january.count, january.names

@@ -281,13 +281,13 @@ def plan_release(
         raise InvalidParameter(
             f"the bounds share must lie in (0, 1), got {share}; nothing was charged"
         )
+    # What the ledger would refuse in the end, it refuses before any row is read.
+    bound = bound_of_groups(where.grid, groups, unit=budget.header.unit, by=rows.columns.by)
+    paid = priced(asked.method, asked.epsilon, bound, where)
     standing: tuple[Undelivered, ...] = ()
     if paid_for is None:
         run = f"once {once}" if once else ""
         standing = check_repeat([budget], asked.request, run=run, anew=anew)
-    # What the ledger would refuse in the end, it refuses before any row is read.
-    bound = bound_of_groups(where.grid, groups, unit=budget.header.unit, by=rows.columns.by)
-    paid = priced(asked.method, asked.epsilon, bound, where)
     prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
     costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
     if paid_for is not None and paid_for(asked):

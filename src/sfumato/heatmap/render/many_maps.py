@@ -67,7 +67,11 @@ def for_each(shares: Shares) -> str:
 
 def masses_words(shares: Shares, epsilon: float | None = None) -> str:
     """What maps cost in which everybody has a mass of their own, in a sentence."""
-    times = "" if epsilon is None else f"epsilon {shares.masses * epsilon:g}, {epsilon:g}{for_each(shares)}"
+    times = (
+        ""
+        if epsilon is None
+        else f"epsilon {shares.masses * epsilon:g}, {epsilon:g}{for_each(shares)}"
+    )
     told = times or f"{shares.masses:,} times the epsilon{for_each(shares)}"
     return f"it costs {told}, unless the ledger protects what lies in one of them"
 

@@ -49,9 +49,10 @@ class Undelivered:
     @property
     def paid(self) -> str:
         """Which entries paid, in words that begin a sentence."""
-        many = len(self.entries) > 1
         numbers = ", ".join(map(str, self.entries))
-        return f"{'entries' if many else 'entry'} {numbers} of {self.ledger} {'were' if many else 'was'} paid for"
+        if len(self.entries) == 1:
+            return f"entry {numbers} of {self.ledger} was paid for"
+        return f"entries {numbers} of {self.ledger} were paid for"
 
     def __str__(self) -> str:
         return f"{self.paid} and not delivered: {self.finish}"

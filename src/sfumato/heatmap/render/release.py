@@ -82,7 +82,7 @@ def _left_of(periods: Sequence[str]) -> str:
     """Whose budget is left, where each period has one: the least of several."""
     if len(periods) < 2:
         return f"for {periods[0]} " if periods else ""
-    return f"for each of {periods[0]} to {periods[-1]}, the least of them, "
+    return f"for {periods[0]} to {periods[-1]} (the least of them) "
 
 
 def _has_times(result: ReleaseResult) -> bool:

@@ -41,9 +41,11 @@ class Undelivered:
     @property
     def finish(self) -> str:
         """How it is finished, at no further cost."""
-        command = COMMANDS.get(self.kind.split("/")[0])
+        what = self.kind.split("/")[0]
+        command = COMMANDS.get(what)
         if command is None:
-            return "the same request again finishes it"
+            same = "run the same joint command again at all parties"
+            return same if what == "joint" else "by whatever asked for it"
         return f"sfumato {command} resume {shlex.quote(self.ledger)}"
 
     @property

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tests.audit import saboteurs as audits
 from tests.files import saboteurs as files
+from tests.network import saboteurs as networks
 from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
@@ -477,6 +478,41 @@ def _draws_without_noise() -> None:
 
 
 SABOTEURS: dict[str, Saboteur] = {
+    "a sensor that is silent without a reading": Saboteur(
+        networks.silent_without_a_reading,
+        "tests/network/test_sensor.py::test_when_and_how_long_do_not_depend_on_what_was_read",
+        "assert False",
+    ),
+    "dummies that everybody can tell": Saboteur(
+        networks.dummies_not_masked,
+        "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",
+        "assert 1 > 20",
+    ),
+    "a sensor that forgets which rounds were paid": Saboteur(
+        networks.last_round_forgotten,
+        "tests/network/test_sensor.py::test_a_clock_that_jumps_makes_no_round_twice",
+        "assert",
+    ),
+    "a packet that is made again": Saboteur(
+        networks.resends_made_again,
+        "tests/network/test_sensor.py::test_what_was_not_acknowledged_is_sent_again_as_it_was",
+        "assert [",
+    ),
+    "packets acknowledged before they are kept": Saboteur(
+        networks.packets_acknowledged_before_they_are_kept,
+        "tests/network/test_collector.py::test_a_store_that_is_full_accepts_nothing_until_it_is_not",
+        "assert (6, 0) == (0, 0)",
+    ),
+    "packets that are taken again": Saboteur(
+        networks.packets_taken_again,
+        "tests/network/test_gate.py::test_a_packet_is_taken_once_and_its_resend_is_harmless",
+        "assert 'taken' == 'resent'",
+    ),
+    "a collector that checks no codes": Saboteur(
+        networks.codes_not_checked,
+        "tests/network/test_gate.py::test_who_does_not_hold_the_key_sends_in_vain",
+        "assert 'taken' == 'wrong-code'",
+    ),
     "shares of shape 1/n with a curious party": Saboteur(
         ledgers.shares_for_outsiders_only,
         "tests/privacy/test_shared_noise.py::"
@@ -514,6 +550,21 @@ SABOTEURS: dict[str, Saboteur] = {
         ledgers.a_ledger_of_any_model,
         "tests/privacy/test_trust.py::test_a_party_alone_adds_no_noise_of_all",
         "DID NOT RAISE",
+    ),
+    "a shuffler that keeps order": Saboteur(
+        ledgers.a_shuffler_that_keeps_order,
+        "tests/heatmap/shuffled/test_device.py::test_a_shuffler_keeps_no_order",
+        "a shuffler keeps the order of arrival",
+    ),
+    "too few messages": Saboteur(
+        ledgers.too_few_messages,
+        "tests/privacy/test_mixing.py::test_the_closed_form_is_above_the_exact_one[12-9-2]",
+        "assert Fraction",
+    ),
+    "devices without noise": Saboteur(
+        ledgers.devices_without_noise,
+        "tests/heatmap/shuffled/test_device.py::test_every_device_adds_its_own_noise",
+        "devices add no noise",
     ),
     "users compared by collation": Saboteur(
         _users_by_collation,

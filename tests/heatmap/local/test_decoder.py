@@ -22,7 +22,7 @@ from sfumato.heatmap.local import (
     simulate_local_map,
     simulate_reports,
 )
-from sfumato.heatmap.local.design import leaf_of_cells
+from sfumato.heatmap.local.rounds import leaf_of_cells
 from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit

@@ -1,3 +1,4 @@
+from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .channels import (
     Channel,
     DiskChannel,
@@ -10,7 +11,7 @@ from .channels import (
     odds_below,
 )
 from .decoder import Evidence, decode
-from .design import (
+from .rounds import (
     Design,
     design,
     disk_area_channel,
@@ -24,16 +25,20 @@ from .question import Question
 from .simulate import simulate_local_map, simulate_reports
 
 __all__ = [
+    "Answer",
     "Channel",
     "Design",
     "DiskChannel",
     "Evidence",
     "KaryResponse",
+    "LocalAnswer",
     "LocalHashing",
     "PrivacyCheck",
     "Question",
+    "RandomBytes",
     "SubsetSelection",
     "UnaryEncoding",
+    "answer",
     "assert_private",
     "decode",
     "design",
@@ -44,6 +49,7 @@ __all__ = [
     "next_question",
     "odds_below",
     "patch_channel",
+    "report_of",
     "simulate_local_map",
     "simulate_reports",
 ]

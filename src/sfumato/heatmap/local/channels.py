@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy.accounting.numbers import Number, exact, exp_below
+from sfumato.privacy.accounting import Number, exact, exp_below
 
 Report = tuple[int, ...]
 
@@ -33,35 +33,6 @@ class Uniform(Protocol):
 
     def uniform(self, below: int, size: int) -> list[int]:
         """Integers from 0 to below - 1, all equally likely."""
-
-
-class Channel(Protocol):
-    """A randomised map from a cell to a report.
-
-    Attributes:
-        kind: Its name in question files.
-        cells: How many cells there are; a true answer is one of 0..cells - 1.
-        odds: How much likelier a report is from a cell that it makes likelier.
-    """
-
-    kind: ClassVar[str]
-    cells: int
-    odds: Fraction
-
-    def sample(self, cell: int, noise: Uniform) -> Report:
-        """One report of a cell, from exact integers."""
-
-    def likely(self, report: Report) -> frozenset[int]:
-        """The cells that a report makes likelier; InvalidInput for what is no report of this channel."""
-
-    def probability(self, report: Report, cell: int) -> Fraction:
-        """The exact probability of a report from a cell."""
-
-    def reports(self) -> Iterator[Report]:
-        """Every report there is, each once."""
-
-    def to_json(self) -> dict[str, Any]:
-        """What a device needs to answer."""
 
 
 def odds_below(epsilon: Number) -> Fraction:
@@ -374,6 +345,12 @@ class UnaryEncoding:
     def to_json(self) -> dict[str, Any]:
         """Cells and odds."""
         return {"kind": self.kind, "cells": self.cells, "odds": str(self.odds)}
+
+
+# Closed: what decides privacy is not for plugins. All have `kind`, `cells` and `odds`; `sample` draws
+# one report of a cell from exact integers, `likely` are the cells that a report makes likelier,
+# `probability` is exact, `reports` are all there are.
+Channel = SubsetSelection | DiskChannel | KaryResponse | LocalHashing | UnaryEncoding
 
 
 @dataclass(frozen=True, slots=True)

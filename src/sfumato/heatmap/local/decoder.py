@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.inference import CountsPosterior, NoisyCounts
 from sfumato.heatmap.inference.count_noise import FINENESS, POINTS
 from sfumato.spaces import Area
+
+Floats = npt.NDArray[np.floating[Any]]
 
 # The expansion is made so many times, each at the mean that the one before found.
 PASSES = 2
@@ -233,7 +235,7 @@ def leaf_shares(posterior: CountsPosterior, levels: IntArray, codes: IntArray) -
     return _softened(found / found.sum(), 0.25**levels)
 
 
-def _softened(shares: FloatArray, even: FloatArray) -> FloatArray:
+def _softened(shares: Floats, even: Floats) -> FloatArray:
     """Shares with a little that is even, so that none is 0."""
     return np.asarray(0.97 * shares + 0.03 * even)
 

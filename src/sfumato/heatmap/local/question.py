@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.errors import InvalidInput
 from sfumato.heatmap.local.channels import MAX_EPSILON, Channel, channel_from_json, odds_below
-from sfumato.privacy.accounting.numbers import written
+from sfumato.privacy.accounting import written
 
 FORMAT = "sfumato-local-question/1"
 FINEST_CELL = 8

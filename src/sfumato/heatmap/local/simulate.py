@@ -8,7 +8,7 @@ from sfumato._types import IntArray
 from sfumato.heatmap.inference import CountsPosterior
 from sfumato.heatmap.local.channels import Channel, DiskChannel, Report, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence, decode
-from sfumato.heatmap.local.design import (
+from sfumato.heatmap.local.rounds import (
     design,
     disk_rows,
     evidence_of,
@@ -17,7 +17,7 @@ from sfumato.heatmap.local.design import (
     next_question,
 )
 from sfumato.heatmap.local.question import FINEST_CELL, Question
-from sfumato.privacy.accounting.numbers import Number
+from sfumato.privacy.accounting import Number
 
 UNIT = (0.0, 0.0, 1.0, 1.0)
 

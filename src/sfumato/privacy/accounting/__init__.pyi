@@ -26,7 +26,18 @@ from .divergences import (
 from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
-from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
+from .numbers import (
+    WORKING,
+    Number,
+    double_above,
+    exact,
+    exp_below,
+    plain,
+    real,
+    sqrt_above,
+    up,
+    written,
+)
 from .profile import privacy_profile
 from .trust import (
     Joint,
@@ -81,6 +92,7 @@ __all__ = [
     "encode_guarantee",
     "encode_model",
     "exact",
+    "exp_below",
     "fano_error",
     "gaussian_delta",
     "gaussian_sigma",
@@ -108,4 +120,5 @@ __all__ = [
     "total_variation",
     "up",
     "who_is_trusted",
+    "written",
 ]

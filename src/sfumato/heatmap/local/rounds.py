@@ -29,14 +29,14 @@ from sfumato.heatmap.local.channels import (
 )
 from sfumato.heatmap.local.decoder import Evidence
 from sfumato.heatmap.local.question import FINEST_CELL, Bounds, Question
-from sfumato.privacy.accounting.numbers import Number, exact
+from sfumato.privacy.accounting import Number, exact
 from sfumato.spaces import Grid
 
 # The part of the users who answer first. Found, with the numbers of cells below, on made-up cities
 # (docs/proofs/local-channels.md says what is proved and what was tried).
 FIRST_PART = Fraction(1, 5)
 # Below so much information there is no second round: all answer over 4 x 4 cells, or 2 x 2.
-ONE_ROUND, FEWEST = 150.0, 40.0
+ONE_ROUND, FEWEST = 150.0, 75.0
 FINE_FIRST = 20_000.0
 CELLS_AT, CELLS_POWER, MOST_CELLS = (272.0, 32.0), 0.28, 512
 # Patches are of two cells where there is information enough to tell halves apart by the prior.

@@ -1,6 +1,6 @@
 """Make the known answers of local maps, from bytes that a hash gives.
 
-    python -m tests.heatmap.local.known_answers > contracts/local-answers-v1.json
+python -m tests.heatmap.local.known_answers > contracts/local-answers-v1.json
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def main() -> dict[str, Any]:
     )
     places = [(-10, 40), (9.9, 41), (-0.1, 49.9), (0, 45), (10, 50), (5, 47.5), (11, 45)]
     cells = [{"question": 0, "place": list(p), "cell": question.cell_of(*p)} for p in places]
-    lots = [{"campaign": "known", "device": d, "lot": str(lot("known", d))} for d in ("a", "b", "é")]
+    lots = [
+        {"campaign": "known", "device": d, "lot": str(lot("known", d))} for d in ("a", "b", "é")
+    ]
     return {
         "format": "sfumato-local-answers/1",
         "answers": answers,
@@ -80,4 +82,4 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(), indent=1))  # noqa: T201
+    print(json.dumps(main(), indent=1))

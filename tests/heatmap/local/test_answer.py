@@ -63,8 +63,7 @@ def test_a_place_is_drawn_by_mass_and_none_is_any_cell() -> None:
             self.drawn = iter([drawn, 0])
 
         def uniform(self, below: int, size: int) -> list[int]:
-            self.below = below
-            return [next(self.drawn)]
+            return [next(self.drawn) % below for _ in range(size)]
 
     channel = SubsetSelection(4, 1, Fraction(3))
     cells = [report_of(channel, [0, 2, 1, 0], First(drawn))[0] for drawn in range(3)]

@@ -190,7 +190,9 @@ def answer(
     masses = [0] * len(question.cells)
     for x, y, mass in places:
         if type(mass) is not int or not 0 < mass < MAX_MASS:
-            raise InvalidInput(f"a mass is a whole number of 1..{MAX_MASS - 1}; nothing was charged")
+            raise InvalidInput(
+                f"a mass is a whole number of 1..{MAX_MASS - 1}; nothing was charged"
+            )
         if not (x == x and y == y):
             raise InvalidInput("a place is two numbers, one is none; nothing was charged")
         cell = question.cell_of(x, y)
@@ -209,9 +211,7 @@ def answer(
         # Kept, or lost in a crash before anybody saw it: then it is drawn, at no further cost.
         return Answer(question.digest, name, _kept(book, made.number, question), again=True)
     bound = Bound(ReplaceUser(), len(masses), linf=MAX_MASS, model="local")
-    paid = book.release(
-        mechanism, guard(masses, bound, source=SOURCE), request=request, once=key
-    )
+    paid = book.release(mechanism, guard(masses, bound, source=SOURCE), request=request, once=key)
     book.delivered(paid.entry.number, remove=False)
     return Answer(question.digest, name, tuple(int(one) for one in paid.value))
 

@@ -8,6 +8,7 @@ from sfumato._types import IntArray
 from sfumato.heatmap.inference import CountsPosterior
 from sfumato.heatmap.local.channels import Channel, DiskChannel, Report, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence, decode
+from sfumato.heatmap.local.question import FINEST_CELL, Question
 from sfumato.heatmap.local.rounds import (
     design,
     disk_rows,
@@ -16,7 +17,6 @@ from sfumato.heatmap.local.rounds import (
     leaf_of_cells,
     next_question,
 )
-from sfumato.heatmap.local.question import FINEST_CELL, Question
 from sfumato.privacy.accounting import Number
 
 UNIT = (0.0, 0.0, 1.0, 1.0)

@@ -121,7 +121,7 @@ class DiskChannel:
     """A report is one of `outputs`; those near the true cell are likelier, equally many for each cell.
 
     `near[c]` are the outputs whose disk or patch has cell c in it. One disk a report, on a grid that
-    is wider than the map by its radius, is the disk area mechanism [dam24]; patches that together are
+    is wider than the map by its radius, is the disk area mechanism [du24]; patches that together are
     the best size for epsilon, however small each is, tell more where epsilon is low.
 
     Privacy: PureDP(ln odds), local, for a replaced user. Proof: docs/proofs/local-channels.md

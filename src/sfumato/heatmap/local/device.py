@@ -60,6 +60,11 @@ class LocalAnswer:
     name: ClassVar[str] = "local-answer/1"
     additive: ClassVar[bool] = False
 
+    @property
+    def law(self) -> Channel:
+        """What a report is drawn from, given the cell."""
+        return self.channel
+
     def cost(self, bound: Bound) -> PureDP:
         """Epsilon, whatever the places are."""
         from sfumato.privacy import PureDP, ReplaceUser

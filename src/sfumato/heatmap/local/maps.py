@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures import TOPS, Frame, Overlay, Words, heatmap_figure, png_of, round_number
 from sfumato.files import write_file, write_json
-from sfumato.heatmap.accuracy import ErrorInterval, Uncertainty, drawn_errors
+from sfumato.heatmap.accuracy import ErrorInterval, ErrorName, Uncertainty, drawn_errors, on_scale
 from sfumato.heatmap.accuracy.uncertainty import SIGMA, uncertainty
 from sfumato.heatmap.analysis import smooth
 from sfumato.heatmap.export.picture import hatch_text, rings_text
@@ -30,6 +31,12 @@ from sfumato.spaces import Area, area_of_plane
 FORMAT = "sfumato-local-map/1"
 LEVEL = 7
 UNDONE = "nothing was written"
+# What the truth of simulated cities was, in half widths of the interval that draws of the posterior
+# give, on a scale of logarithms (distances) or logits (Similarity): low, middle, high.
+CORRECTIONS: dict[ErrorName, tuple[float, float, float]] = {
+    "emd": (-0.8, 0.5, 2.0),
+    "similarity": (-2.6, -0.7, 2.1),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +83,13 @@ class LocalMap:
         return uncertainty(self.posterior, self.area, level=6)
 
     @cached_property
-    def errors(self) -> dict[str, ErrorInterval]:
-        """How far off the map is: the middle and 90 % intervals over its posterior, smoothed by 0.02."""
+    def errors(self) -> dict[ErrorName, ErrorInterval]:
+        """How far off the map is, smoothed by 0.02: the middle, and intervals that hold nine in ten.
+
+        From draws of the posterior, corrected by what the truth of simulated cities was.
+        """
         found = drawn_errors(self.posterior, self.tiles.normalized(), self.area)
-        return {name: found[name] for name in ("emd", "similarity")}
+        return {name: _corrected(found[name], name) for name in CORRECTIONS}
 
     def to_json(self) -> dict[str, Any]:
         """The map, the promise, the counts it was decoded to, and how sure it is."""
@@ -153,6 +163,17 @@ class LocalMap:
                 raise InvalidParameter(
                     f"a local map is written as .json, .png or .npy, got {target.name}; {UNDONE}"
                 )
+
+
+def _corrected(drawn: ErrorInterval, name: ErrorName) -> ErrorInterval:
+    value, low, high = (on_scale(name, one) for one in (drawn.value, drawn.low, drawn.high))
+    half = (high - low) / 2
+    ends = [_off_scale(name, value + part * half) for part in CORRECTIONS[name]]
+    return ErrorInterval(ends[1], min(ends), max(ends))
+
+
+def _off_scale(name: ErrorName, number: float) -> float:
+    return math.exp(number) if name == "emd" else 1 / (1 + math.exp(-number))
 
 
 def decode_answers(collector: Collector) -> LocalMap:

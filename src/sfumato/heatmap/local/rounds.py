@@ -250,7 +250,7 @@ def disk_channel(cells: Iterable[tuple[int, int]], odds: Fraction, *, size: int)
 
 
 def disk_area_channel(level: int, odds: Fraction, *, radius: int) -> DiskChannel:
-    """The disk area mechanism: a grid of a level, outputs on one wider by the radius all round [dam24].
+    """The disk area mechanism: a grid of a level, outputs on one wider by the radius all round [du24].
 
     Cells are in Z-order; outputs row by row. An output is near a cell if their centers are at most
     `radius` cells apart.

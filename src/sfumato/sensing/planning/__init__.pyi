@@ -1,4 +1,4 @@
-from .rounds import AXES, CURVE_TRIALS, Axis, Curve, Design
+from .design import AXES, CURVE_TRIALS, Axis, Curve, Design
 from .forecast import (
     ESTIMATORS,
     MAX_TRIALS,

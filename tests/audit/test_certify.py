@@ -336,7 +336,7 @@ def test_more_outputs_than_stated_are_an_error(rng: np.random.Generator) -> None
         (
             ApproxDP(1, 0),
             {"confidence": 0.5},
-            "confidence must be above 1/2 and below 1, got 0.5; nothing",
+            "confidence must be between 0.5 and 1, got 0.5; nothing",
         ),
         (ApproxDP(1, 0), {"pairs": ()}, "either pairs or data"),
         (ApproxDP(1, 0), {"data": lambda source: PAIR}, "either pairs or data"),

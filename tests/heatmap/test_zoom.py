@@ -16,7 +16,7 @@ from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap import PyramidMethod, ZoomMethod, compare
 from sfumato.heatmap.analysis.blur import smooth
 from sfumato.heatmap.methods import Zoom, ZoomTree
-from sfumato.heatmap.methods.noisy_sums import OneHand
+from sfumato.heatmap.methods.noisy_sums import CentralNoise
 from sfumato.heatmap.methods.zoom import PARTS, _Budget
 from sfumato.heatmap.methods.zoom_tree import PricedLevel, dearest_path
 from sfumato.heatmap.tiles import public_tiles
@@ -127,7 +127,7 @@ def test_every_path_pays_its_whole_budget_and_no_more(
 @pytest.mark.unit
 def test_the_purse_refuses_what_a_cell_cannot_pay(key: bytes) -> None:
     zoom = zoom_of(Fraction(1))
-    purse = _Budget(zoom, sums_of(np.zeros(GRID.size), GRID), OneHand(KeyedNoise(key)))
+    purse = _Budget(zoom, sums_of(np.zeros(GRID.size), GRID), CentralNoise(KeyedNoise(key)))
     cells, whole = np.arange(4), np.full(4, PARTS)
     for parts in (np.full(4, PARTS + 1), np.zeros(4, dtype=np.int64)):
         with pytest.raises(SolverFailed, match="nothing was released"):

@@ -12,7 +12,16 @@ from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Look
 from .sequential.budget import Budget
 from .sequential.refutation import refute
-from .verdict import CONFIDENCE, DeltaBand, Event, LowerBound, Replay, Verdict, Witness
+from .verdict import (
+    CONFIDENCE,
+    DeltaBand,
+    Event,
+    LowerBound,
+    Replay,
+    Verdict,
+    Witness,
+    check_confidence,
+)
 
 __all__ = [
     "CONFIDENCE",
@@ -44,6 +53,7 @@ __all__ = [
     "assert_private",
     "audit_claim",
     "certify",
+    "check_confidence",
     "implied",
     "is_random",
     "lower_bound",

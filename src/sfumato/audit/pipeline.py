@@ -40,7 +40,7 @@ from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.budget import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute
-from sfumato.audit.verdict import CONFIDENCE, Verdict
+from sfumato.audit.verdict import CONFIDENCE, Verdict, check_confidence
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ApproxDP, Claim
 
@@ -204,10 +204,7 @@ def replay_verdict(
         raise InvalidInput(
             f"the event of {name} was saved in words only and cannot be tested again; nothing was run"
         )
-    if not 0 < confidence < 1:
-        raise InvalidParameter(
-            f"confidence must be between 0 and 1, got {confidence}; nothing was run"
-        )
+    check_confidence(confidence)
     box = prepared(as_mechanism(mechanism), round_bits)
     if isinstance(box, SampleBox) and box.name == saved.target:
         raise InvalidInput(
@@ -258,10 +255,7 @@ def plan_audit(
     from sfumato.audit.property_testing import limits
 
     claim = as_claim(claim)
-    if not 1 / 2 < confidence < 1:
-        raise InvalidParameter(
-            f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run"
-        )
+    check_confidence(confidence, above=0.5)
     traits = traits_of(claim.loss)
     if proximity is None:
         stated = traits.pure and min_mass is not None

@@ -25,7 +25,7 @@ import pyarrow.csv
 # CSV is read in blocks of the first size, from a row on that does not fit in blocks of the second.
 # Half of a block is kept free for bytes that are not ASCII: rows of up to 2**26 bytes are read.
 BLOCKS = (2**23, 2**27)
-# Lines of JSON are handed on in lots of this many.
+# Lines of JSON are handed on in batches of this many.
 LINES = 2**15
 # The decimal numbers every engine reads alike. Left to themselves, DuckDB takes "1_000" for a
 # thousand, Spark "1d" for one. Forty digits are more than a double has, and with two of exponent

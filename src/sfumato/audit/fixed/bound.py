@@ -16,7 +16,7 @@ from sfumato.audit.claims import EpsilonDelta
 from sfumato.audit.fixed.choice import choose_event
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.fixed.ratio import epsilon_lower
-from sfumato.audit.verdict import LowerBound, Witness
+from sfumato.audit.verdict import LowerBound, Witness, check_confidence
 from sfumato.errors import InvalidParameter
 
 LEARN = 0.45
@@ -120,10 +120,7 @@ def require_runs(runs: int, confidence: float) -> None:
     """Refuse what no audit can be made of, before anything is run."""
     if runs < MIN_RUNS:
         raise InvalidParameter(f"runs must be at least {MIN_RUNS}, got {runs}; nothing was run")
-    if not 0 < float(confidence) < 1:
-        raise InvalidParameter(
-            f"confidence must be between 0 and 1, got {confidence}; nothing was run"
-        )
+    check_confidence(confidence)
 
 
 def _outputs(box: Box, pair: Pair, runs: int, rng: np.random.Generator | None) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from sfumato.audit.claims import above, certified_loss, is_random, traits_of
 from sfumato.audit.property_testing.pair_tester import PairTester, Specification, tester_for
 from sfumato.audit.property_testing.repetition import Repetition, amplified, random_plan
 from sfumato.audit.property_testing.testers import Decision
-from sfumato.audit.verdict import CONFIDENCE, Verdict
+from sfumato.audit.verdict import CONFIDENCE, Verdict, check_confidence
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
@@ -89,10 +89,7 @@ def certify(
     """
     begin, box = time.monotonic(), as_box(box)
     tester = tester_for(claim, outputs, proximity, specification)
-    if not 1 / 2 < confidence < 1:
-        raise InvalidParameter(
-            f"confidence must be above 1/2 and below 1, got {confidence}; nothing was run"
-        )
+    check_confidence(confidence, above=0.5)
     if (data is None) == (not pairs):
         raise InvalidParameter("certify takes either pairs or data; nothing was run")
     if isinstance(box, SampleBox) and budget is None:

@@ -23,7 +23,7 @@ from sfumato.audit.sequential.bet import SHARES, Bet, Look, thin
 from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
-from sfumato.audit.verdict import Verdict, Witness
+from sfumato.audit.verdict import Verdict, Witness, check_confidence
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
@@ -95,10 +95,7 @@ def refute(
         InvalidInput: If the box fails, or repeats its runs.
     """
     claim = as_claim(claim)
-    if not 0 < float(confidence) < 1:
-        raise InvalidParameter(
-            f"confidence must be between 0 and 1, got {confidence}; nothing was run"
-        )
+    check_confidence(confidence)
     box, confidence = as_box(box), float(confidence)
     if isinstance(pairs, Sequence):
         form, given = None, tuple(as_pair(one, number) for number, one in enumerate(pairs, 1))

@@ -53,7 +53,7 @@ from sfumato.cli.console import (
 )
 from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
 from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
-from sfumato.errors import InvalidParameter, Mistakes, Unverifiable
+from sfumato.errors import Mistakes, Unverifiable
 from sfumato.files import check_outputs, check_writable
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def run(
     it. Exit 0 not refuted or certified, 1 refuted, 4 any failure, 5 inconclusive. Only the inputs
     that you name or that are made up are used, so nothing is charged.
     """
-    from sfumato.audit import Budget
+    from sfumato.audit import Budget, check_confidence
 
     reads = [pairs, *(samples or ())]
     mistakes, claimed, limit = Mistakes(), None, None
@@ -168,10 +168,7 @@ def run(
     with mistakes.noted():
         limit = Budget.parse(budget)
     with mistakes.noted():
-        if not 0 < confidence < 1:
-            raise InvalidParameter(
-                f"confidence must be between 0 and 1, got {confidence:g}; nothing was run"
-            )
+        check_confidence(confidence)
     tell_with_files(mistakes, *reads)
     if claimed is None:  # none was given, which was told
         return

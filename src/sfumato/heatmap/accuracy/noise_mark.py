@@ -214,9 +214,9 @@ def _heights(method: Any, mechanism: Any, area: Area) -> tuple[FloatArray, Float
 
 def _simulated(method: Any, mechanism: Any, area: Area) -> Iterator[tuple[Tiles, Any, int]]:
     """Maps of nobody, each with what it was made of and its number in that."""
-    from sfumato.heatmap.methods.protocol import lots_of, outlines_of
+    from sfumato.heatmap.methods.protocol import batches_of, outlines_of
 
-    for released in lots_of(method, _sampled(mechanism, area)):
+    for released in batches_of(method, _sampled(mechanism, area)):
         for group, one in enumerate(outlines_of(method, released, mechanism, area)):
             yield one, released, group
 

@@ -15,7 +15,7 @@ from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     MapMethod,
     NoiseAwareMethod,
-    lots_of,
+    batches_of,
     maps_of,
     outlines_of,
     sketches_of,
@@ -133,9 +133,9 @@ class JointMethod(NoiseAwareMethod[Any]):
         wider = math.sqrt(self.trust.sum_shape)
         return tuple(replace(one, noise_scale=wider * one.noise_scale) for one in found)
 
-    def lots(self, released: Iterable[Any]) -> Iterable[Any]:
+    def batches(self, released: Iterable[Any]) -> Iterable[Any]:
         """As the method inside."""
-        return lots_of(self.inner, released)
+        return batches_of(self.inner, released)
 
     def outlines(self, released: Any, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
         """As the method inside."""

@@ -25,7 +25,7 @@ class NoisySums(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneHand:
+class CentralNoise:
     """Discrete Laplace noise of one source."""
 
     noise: Noise

@@ -79,8 +79,8 @@ class NoiseAwareMethod(MapMethod[U], Protocol[U]):
         """The same maps without detail that no picture shows, for simulations of many of them."""
         return tuple(one.tiles for one in self.maps(released, mechanism, area))
 
-    def lots(self, released: Iterable[U]) -> Iterable[U]:
-        """What was released of simulated maps, in lots that are estimated at once: as it comes."""
+    def batches(self, released: Iterable[U]) -> Iterable[U]:
+        """What was released of simulated maps, in batches that are estimated at once: as it comes."""
         return released
 
     def sketches(self, released: U, mechanism: Any, area: Area) -> tuple[Tiles, ...]:
@@ -112,9 +112,9 @@ def maps_of(
     return found
 
 
-def lots_of(method: MapMethod[Any], released: Iterable[Any]) -> Iterable[Any]:
-    """Lots of simulated maps that a method estimates at once."""
-    join = getattr(method, "lots", None)
+def batches_of(method: MapMethod[Any], released: Iterable[Any]) -> Iterable[Any]:
+    """Batches of simulated maps that a method estimates at once."""
+    join = getattr(method, "batches", None)
     return released if join is None else join(released)
 
 

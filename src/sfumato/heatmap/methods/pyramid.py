@@ -17,7 +17,7 @@ from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.inference.tree_fit import reconstruct
 from sfumato.heatmap.methods.budget_split import DECAY, checked_decay, first_level, split_epsilon
-from sfumato.heatmap.methods.noisy_sums import NoisySums, OneHand
+from sfumato.heatmap.methods.noisy_sums import CentralNoise, NoisySums
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
@@ -104,7 +104,7 @@ class Pyramid:
 
     def sample(self, values: CellSums, noise: Noise) -> NoisyTree:
         """One tree of noisy counts."""
-        return self.sample_by(OneHand(noise), values)
+        return self.sample_by(CentralNoise(noise), values)
 
     def sample_by(self, sums: NoisySums, values: CellSums) -> NoisyTree:
         """The same with counts that are made noisy in another way, level by level."""

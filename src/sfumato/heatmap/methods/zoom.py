@@ -18,7 +18,7 @@ from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, rough_masses
 from sfumato.heatmap.inference.sketch import sketch
 from sfumato.heatmap.inference.surroundings import FINEST
-from sfumato.heatmap.methods.noisy_sums import NoisySums, OneHand
+from sfumato.heatmap.methods.noisy_sums import CentralNoise, NoisySums
 from sfumato.heatmap.methods.protocol import (
     MapEstimate,
     NoiseAwareMethod,
@@ -121,7 +121,7 @@ class Zoom:
 
     def sample(self, values: CellSums, noise: Noise) -> ZoomTree:
         """Level by level; what a cell pays is a function of what was released before."""
-        return self.sample_by(OneHand(noise), values)
+        return self.sample_by(CentralNoise(noise), values)
 
     def sample_by(self, sums: NoisySums, values: CellSums) -> ZoomTree:
         """The same with counts that are made noisy in another way, round by round."""
@@ -303,7 +303,7 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
                     found[group] = dense_tiles(area.grid, level, inner)
         return tuple(found[group] for group in range(released.groups))
 
-    def lots(self, released: Iterable[ZoomTree]) -> Iterable[ZoomTree]:
+    def batches(self, released: Iterable[ZoomTree]) -> Iterable[ZoomTree]:
         """All maps at once: their trees are small."""
         return [ZoomTree.joined(list(released))]
 

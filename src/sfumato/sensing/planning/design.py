@@ -227,16 +227,16 @@ def error_curve(
     values, designs, scenes = _planned(design, axis, wanted)
     count = {name: min(trials or most, most) for name, most in CURVE_TRIALS.items()}
     many = max(values_on(design, "sensors"), default=0.0)
-    lots = shared_trials(design, many, max(count.values()), rng)
+    drawn = shared_trials(design, many, max(count.values()), rng)
     errors: dict[Estimator, FloatArray] = {}
     for name in estimators:
         rows = []
         for number, scene in enumerate(scenes, 1):
             tell(f"{name}, {number} of {len(values)}")
-            rows.append([error_of(scene, trial, name) for trial in lots[: count[name]]])
+            rows.append([error_of(scene, trial, name) for trial in drawn[: count[name]]])
         errors[name] = np.array(rows)
     here = Scene(design.site.operator, 1.0, design.sources, design.masses)
-    nothing = [error_of_nothing(here.operator, sources_of(here, trial)) for trial in lots]
+    nothing = [error_of_nothing(here.operator, sources_of(here, trial)) for trial in drawn]
     bounds = [papers_bounds(scene, one.loss) for scene, one in zip(scenes, designs, strict=True)]
     return Curve(
         axis,
@@ -278,7 +278,7 @@ def shared_trials(design: Design, most: float, count: int, rng: np.random.Genera
     # A copy, so that all curves of a design are of the same sources and meet where it stands.
     any_noise = Scene(
         design.site.operator, 1.0, design.sources
-    )  # lots are without it, and planning is slow
+    )  # trials are without it, and planning is slow
     return draw_trials(
         any_noise,
         count,

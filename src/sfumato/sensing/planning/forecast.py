@@ -186,7 +186,7 @@ def forecast_recovery(
     """
     limit = whole("trials", max_trials, low=2, high=100_000)
     tell = progress or (lambda _: None)
-    lots: list[Trial] = []
+    trials: list[Trial] = []
     errors: dict[Estimator, list[float]] = {name: [] for name in (*ESTIMATORS, *estimators)}
 
     quick, slow = ESTIMATORS
@@ -195,9 +195,9 @@ def forecast_recovery(
     def more(name: Estimator) -> None:
         begin = len(errors[name])
         end = min(limit, begin + (BATCH_SLOW if large and name == slow else BATCH))
-        if end > len(lots):
-            lots.extend(draw_trials(scene, end - len(lots), rng=rng))
-        errors[name] += [error_of(scene, trial, name) for trial in lots[begin:end]]
+        if end > len(trials):
+            trials.extend(draw_trials(scene, end - len(trials), rng=rng))
+        errors[name] += [error_of(scene, trial, name) for trial in trials[begin:end]]
         tell(f"{name}: {end} trials")
 
     while True:
@@ -228,7 +228,9 @@ def forecast_recovery(
             why, found = str(problem) or type(problem).__name__, None
         others += [] if found is None else [found]
         left_out += [(name, why)] if why else []
-    even = [error_of_nothing(scene.operator, sources_of(scene, trial)) for trial in lots[:MAX_EVEN]]
+    even = [
+        error_of_nothing(scene.operator, sources_of(scene, trial)) for trial in trials[:MAX_EVEN]
+    ]
     ratio = None if bayes is None else error_ratio({name: errors[name] for name in ESTIMATORS})
     return RecoveryForecast(
         least_mass, bayes, float(np.mean(even)), why_not, ratio, tuple(others), tuple(left_out)
@@ -249,7 +251,7 @@ def draw_trials(
 ) -> list[Trial]:
     """The chance of so many trials, for as many sources and sensors: those of the scene unless given.
 
-    The same lots in two scenes are common random numbers: what differs between them is not chance.
+    The same trials in two scenes are common random numbers: what differs between them is not chance.
 
     Args:
         scene: What is simulated.

@@ -193,7 +193,7 @@ def simulated_gain(
     """
     count = whole("trials", trials, low=2)
     # Noise for every candidate: a sensor of both sets has the same.
-    lots = draw_trials(Scene(placement.candidates, placement.sigma, sources), count, rng=rng)
+    drawn = draw_trials(Scene(placement.candidates, placement.sigma, sources), count, rng=rng)
     sets = (
         (Scene(placement.operator, placement.sigma, sources), placement.chosen),
         (Scene(placement.uniform_operator, placement.uniform_sigma, sources), placement.uniform),
@@ -202,7 +202,7 @@ def simulated_gain(
         [
             [
                 error_of(scene, replace(trial, noise=trial.noise[sensors]), "least mass")
-                for trial in lots
+                for trial in drawn
             ]
             for scene, sensors in sets
         ]

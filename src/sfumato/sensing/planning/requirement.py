@@ -113,8 +113,8 @@ def required(
     grid = counts_on(design, doubled) if axis == "sensors" else tuple(doubled)
     if not grid:
         raise InvalidParameter(f"a site by a matrix has no other {axis}; nothing was simulated")
-    lots = shared_trials(design, grid[-1] if axis == "sensors" else 0.0, trials, rng)
-    tried = _Tried(design, axis, grid, lots, estimator, progress or (lambda _: None))
+    drawn = shared_trials(design, grid[-1] if axis == "sensors" else 0.0, trials, rng)
+    tried = _Tried(design, axis, grid, drawn, estimator, progress or (lambda _: None))
     while True:
         # More sensors may be worse than some, so all are tried; with epsilon errors fall.
         if axis == "sensors":
@@ -175,7 +175,7 @@ class _Tried:
     design: Design
     axis: Axis
     grid: tuple[float, ...]
-    lots: list[Trial]
+    drawn: list[Trial]
     estimator: Estimator
     tell: Callable[[str], None]
     scenes: dict[int, Scene] = field(default_factory=dict)
@@ -210,13 +210,13 @@ class _Tried:
         return self.forecast(i).mean
 
     def _simulate(self, i: int, count: int) -> None:
-        left = self.lots[len(self.errors[i]) : count]
+        left = self.drawn[len(self.errors[i]) : count]
         self.errors[i] += [error_of(self.scenes[i], trial, self.estimator) for trial in left]
 
     def finish(self, i: int) -> None:
         """All trials at a value."""
         self.tell(f"all trials of {len(self.full) + 1}")
-        self._simulate(i, len(self.lots))
+        self._simulate(i, len(self.drawn))
         self.full[i] = self.forecast(i)
 
     def forecast(self, i: int) -> ErrorForecast:

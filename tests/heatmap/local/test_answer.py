@@ -18,8 +18,7 @@ from sfumato.heatmap.local import (
     odds_below,
     report_of,
 )
-from sfumato.heatmap.local.channels import channel_from_json
-from sfumato.heatmap.local.question import lot
+from sfumato.heatmap.local.question import channel_from_json, lot
 from sfumato.privacy import Ledger
 
 pytestmark = pytest.mark.unit

@@ -22,7 +22,7 @@ from sfumato.heatmap.local import (
     odds_below,
     patch_channel,
 )
-from sfumato.heatmap.local.channels import channel_from_json
+from sfumato.heatmap.local.question import channel_from_json
 
 pytestmark = pytest.mark.unit
 

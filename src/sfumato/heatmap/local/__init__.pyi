@@ -7,7 +7,6 @@ from .channels import (
     SubsetSelection,
     UnaryEncoding,
     assert_private,
-    odds_below,
 )
 from .collect import Collector, Tally, read_answers
 from .decoder import Evidence, decode
@@ -15,6 +14,7 @@ from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
 from .forecast import LocalPlan, plan_local, plan_text
 from .maps import LocalMap, ask_next, decode_answers
+from .odds import odds_below
 from .pipeline import Collected, collect_answers, collected_text, serve_answers
 from .poisoning import PoisoningBound, poisoning_bound
 from .question import Question

@@ -10,54 +10,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidParameter
+from sfumato.heatmap.local.odds import (
+    Report,
+    Uniform,
+    check_cell,
+    check_cells,
+    check_channel,
+    no_report,
+)
 from sfumato.privacy.accounting import Number, exact, exp_below
 
-Report = tuple[int, ...]
-
-# Odds have this many bits after the point: weights that a phone adds up in 64-bit integers.
-BITS = 16
-MAX_EPSILON = 16
-MAX_CELLS = 4096
 # Above so many probabilities a channel is not checked by writing them all down.
 MAX_CHECKED = 2**22
-
-
-class Uniform(Protocol):
-    """Where integers come from: a `Noise` of the package, or bytes that somebody else drew."""
-
-    def uniform(self, below: int, size: int) -> list[int]:
-        """Integers from 0 to below - 1, all equally likely."""
-
-
-def odds_below(epsilon: Number) -> Fraction:
-    """Odds for an epsilon: e**epsilon rounded down to 16 bits after the point, at least 1.
-
-    Args:
-        epsilon: Above 0, at most 16.
-
-    Returns:
-        The odds; their logarithm is at most epsilon.
-
-    Raises:
-        InvalidParameter: Epsilon is out of range.
-
-    Example:
-        >>> odds_below(1)
-        Fraction(178145, 65536)
-
-    """
-    value = exact(epsilon, name="epsilon")
-    if not 0 < value <= MAX_EPSILON:
-        raise InvalidParameter(
-            f"epsilon of a local answer must lie in (0, {MAX_EPSILON}], got {epsilon}; no channel was made"
-        )
-    return max(Fraction(1), Fraction(math.floor(exp_below(value) * 2**BITS), 2**BITS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +43,7 @@ class SubsetSelection:
     kind: ClassVar[str] = "subset-selection"
 
     def __post_init__(self) -> None:
-        _check(self.cells, self.odds)
+        check_channel(self.cells, self.odds)
         if not 1 <= self.size < self.cells:
             raise InvalidParameter(
                 f"a subset has 1 to {self.cells - 1} cells, got {self.size}; no channel was made"
@@ -81,7 +51,7 @@ class SubsetSelection:
 
     def sample(self, cell: int, noise: Uniform) -> Report:
         """First whether the true cell is in, then the others by drawing without replacement."""
-        _check_cell(cell, self.cells)
+        check_cell(cell, self.cells)
         with_truth = self.size * self.odds.numerator
         without = (self.cells - self.size) * self.odds.denominator
         chosen = [cell] if noise.uniform(with_truth + without, 1)[0] < with_truth else []
@@ -97,8 +67,8 @@ class SubsetSelection:
         """The subset itself."""
         found = frozenset(report)
         if len(report) != self.size or len(found) != self.size or list(report) != sorted(report):
-            raise _no_report(report, f"{self.size} different cells, in order")
-        _check_cells(report, self.cells)
+            raise no_report(report, f"{self.size} different cells, in order")
+        check_cells(report, self.cells)
         return found
 
     def probability(self, report: Report, cell: int) -> Fraction:
@@ -133,7 +103,7 @@ class DiskChannel:
     kind: ClassVar[str] = "disk"
 
     def __post_init__(self) -> None:
-        _check(len(self.near), self.odds)
+        check_channel(len(self.near), self.odds)
         sizes = {len(one) for one in self.near}
         if len(sizes) != 1 or not 1 <= min(sizes) <= self.outputs:
             raise InvalidParameter(
@@ -154,7 +124,7 @@ class DiskChannel:
 
     def sample(self, cell: int, noise: Uniform) -> Report:
         """One integer: the first part of its range are the likelier outputs, the rest the others."""
-        _check_cell(cell, self.cells)
+        check_cell(cell, self.cells)
         near, high, low = self.near[cell], self.odds.numerator, self.odds.denominator
         drawn = noise.uniform(len(near) * high + (self.outputs - len(near)) * low, 1)[0]
         if drawn < len(near) * high:
@@ -170,7 +140,7 @@ class DiskChannel:
     def likely(self, report: Report) -> frozenset[int]:
         """The cells in whose disk the output lies."""
         if len(report) != 1 or not 0 <= report[0] < self.outputs:
-            raise _no_report(report, f"one integer below {self.outputs}")
+            raise no_report(report, f"one integer below {self.outputs}")
         return frozenset(c for c, near in enumerate(self.near) if report[0] in near)
 
     def probability(self, report: Report, cell: int) -> Fraction:
@@ -201,11 +171,11 @@ class KaryResponse:
     kind: ClassVar[str] = "k-ary-response"
 
     def __post_init__(self) -> None:
-        _check(self.cells, self.odds)
+        check_channel(self.cells, self.odds)
 
     def sample(self, cell: int, noise: Uniform) -> Report:
         """One integer: the truth first, then the other cells in order."""
-        _check_cell(cell, self.cells)
+        check_cell(cell, self.cells)
         high, low = self.odds.numerator, self.odds.denominator
         drawn = noise.uniform(high + (self.cells - 1) * low, 1)[0]
         if drawn < high:
@@ -216,7 +186,7 @@ class KaryResponse:
     def likely(self, report: Report) -> frozenset[int]:
         """The cell that was said."""
         if len(report) != 1 or not 0 <= report[0] < self.cells:
-            raise _no_report(report, f"one cell below {self.cells}")
+            raise no_report(report, f"one cell below {self.cells}")
         return frozenset(report)
 
     def probability(self, report: Report, cell: int) -> Fraction:
@@ -253,7 +223,7 @@ class LocalHashing:
     kind: ClassVar[str] = "local-hashing"
 
     def __post_init__(self) -> None:
-        _check(self.cells, self.odds)
+        check_channel(self.cells, self.odds)
         if not 2 <= self.buckets <= self.cells or not 1 <= self.functions <= (PRIME - 1) * PRIME:
             raise InvalidParameter(
                 f"local hashing has 2 to {self.cells} buckets and at least 1 function, got "
@@ -269,7 +239,7 @@ class LocalHashing:
 
     def sample(self, cell: int, noise: Uniform) -> Report:
         """One integer for the function, one for the bucket."""
-        _check_cell(cell, self.cells)
+        check_cell(cell, self.cells)
         function = noise.uniform(self.functions, 1)[0]
         inner = KaryResponse(self.buckets, self.odds)
         return (function, *inner.sample(self.bucket(function, cell), noise))
@@ -281,7 +251,7 @@ class LocalHashing:
             or not 0 <= report[0] < self.functions
             or not 0 <= report[1] < self.buckets
         ):
-            raise _no_report(report, "a function and a bucket")
+            raise no_report(report, "a function and a bucket")
         return frozenset(c for c in range(self.cells) if self.bucket(report[0], c) == report[1])
 
     def probability(self, report: Report, cell: int) -> Fraction:
@@ -316,11 +286,11 @@ class UnaryEncoding:
     kind: ClassVar[str] = "unary-encoding"
 
     def __post_init__(self) -> None:
-        _check(self.cells, self.odds)
+        check_channel(self.cells, self.odds)
 
     def sample(self, cell: int, noise: Uniform) -> Report:
         """A coin for each cell, in order."""
-        _check_cell(cell, self.cells)
+        check_cell(cell, self.cells)
         high, low = self.odds.numerator, self.odds.denominator
         drawn = noise.uniform(2 * (high + low), self.cells)
         return tuple(c for c, u in enumerate(drawn) if u < (high + low if c == cell else 2 * low))
@@ -328,8 +298,8 @@ class UnaryEncoding:
     def likely(self, report: Report) -> frozenset[int]:
         """The cells in the report."""
         if list(report) != sorted(set(report)):
-            raise _no_report(report, "different cells, in order")
-        _check_cells(report, self.cells)
+            raise no_report(report, "different cells, in order")
+        check_cells(report, self.cells)
         return frozenset(report)
 
     def probability(self, report: Report, cell: int) -> Fraction:
@@ -409,53 +379,3 @@ def assert_private(channel: Channel, epsilon: Number) -> PrivacyCheck:
             f"e**{epsilon}: the channel is not private"
         )
     return PrivacyCheck(count, largest, channel.odds)
-
-
-_KINDS = {
-    one.kind: one
-    for one in (SubsetSelection, DiskChannel, KaryResponse, LocalHashing, UnaryEncoding)
-}
-
-
-def channel_from_json(data: Any) -> Channel:
-    """The channel of a question file; InvalidInput for anything else."""
-    try:
-        known = dict(data)
-        made = _KINDS[known.pop("kind")]
-        known["odds"] = Fraction(known["odds"])
-        if "near" in known:
-            known["near"] = tuple(tuple(map(_whole, one)) for one in known["near"])
-        for name in known.keys() - {"odds", "near"}:
-            _whole(known[name])
-        return made(**known)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
-        raise InvalidInput(f"a question has no channel that is known here: {problem}") from None
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"an integer was expected, got {value!r}")
-    return value
-
-
-def _check(cells: int, odds: Fraction) -> None:
-    if not 2 <= cells <= MAX_CELLS:
-        raise InvalidParameter(
-            f"a channel is over 2 to {MAX_CELLS} cells, got {cells}; no channel was made"
-        )
-    if not 1 <= odds <= exp_below(Fraction(MAX_EPSILON)):
-        raise InvalidParameter(f"odds must lie in 1..e**{MAX_EPSILON}; no channel was made")
-
-
-def _check_cell(cell: int, cells: int) -> None:
-    if not 0 <= cell < cells:
-        raise InvalidParameter(f"a cell is one of 0..{cells - 1}, got another; nothing was drawn")
-
-
-def _check_cells(report: Sequence[int], cells: int) -> None:
-    if any(type(one) is not int or not 0 <= one < cells for one in report):
-        raise _no_report(tuple(report), f"cells below {cells}")
-
-
-def _no_report(report: Report, rule: str) -> InvalidInput:
-    return InvalidInput(f"a report of this channel is {rule}, got {str(report)[:60]}")

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from sfumato.errors import InvalidInput
 from sfumato.files import read_bytes
-from sfumato.heatmap.local.channels import Report
 from sfumato.heatmap.local.device import Answer
+from sfumato.heatmap.local.odds import Report
 from sfumato.heatmap.local.question import Question
 
 Verdict = Literal["counted", "repeated", "conflicting", "not asked", "other question", "malformed"]

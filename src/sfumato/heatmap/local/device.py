@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.local.channels import Channel, Report, Uniform
+from sfumato.heatmap.local.channels import Channel
+from sfumato.heatmap.local.odds import Report, Uniform
 from sfumato.heatmap.local.question import Question
 
 if TYPE_CHECKING:

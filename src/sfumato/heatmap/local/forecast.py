@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap.local.channels import odds_below
+from sfumato.heatmap.local.odds import odds_below
 from sfumato.heatmap.local.rounds import Design, design
 from sfumato.privacy.accounting import Number, plain, written
 

@@ -10,7 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.heatmap.local.channels import MAX_EPSILON, Channel, channel_from_json, odds_below
+from sfumato.heatmap.local.channels import (
+    Channel,
+    DiskChannel,
+    KaryResponse,
+    LocalHashing,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from sfumato.heatmap.local.odds import MAX_EPSILON, odds_below
 from sfumato.privacy.accounting import written
 
 FORMAT = "sfumato-local-question/1"
@@ -141,3 +149,30 @@ def lot(campaign: str, device: str) -> Fraction:
     """The lot of a device: 64 bits of SHA-256 of the campaign and its name, as a fraction of 1."""
     text = f"sfumato.local.lot|{campaign}|{device}".encode()
     return Fraction(int.from_bytes(hashlib.sha256(text).digest()[:8], "big"), 2**64)
+
+
+_KINDS = {
+    one.kind: one
+    for one in (SubsetSelection, DiskChannel, KaryResponse, LocalHashing, UnaryEncoding)
+}
+
+
+def channel_from_json(data: Any) -> Channel:
+    """The channel of a question file; InvalidInput for anything else."""
+    try:
+        known = dict(data)
+        made = _KINDS[known.pop("kind")]
+        known["odds"] = Fraction(known["odds"])
+        if "near" in known:
+            known["near"] = tuple(tuple(map(_whole, one)) for one in known["near"])
+        for name in known.keys() - {"odds", "near"}:
+            _whole(known[name])
+        return made(**known)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        raise InvalidInput(f"a question has no channel that is known here: {problem}") from None
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"an integer was expected, got {value!r}")
+    return value

@@ -17,17 +17,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import CountsPosterior
-from sfumato.heatmap.local.channels import (
-    Channel,
-    DiskChannel,
-    Report,
-    SubsetSelection,
-    odds_below,
-)
+from sfumato.heatmap.local.channels import Channel, DiskChannel, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence
+from sfumato.heatmap.local.odds import Report, odds_below
 from sfumato.heatmap.local.question import FINEST_CELL, Bounds, Question
 from sfumato.privacy.accounting import Number, exact
 from sfumato.spaces import Grid
@@ -159,9 +155,7 @@ def next_question(plan: Design, first: Question, posterior: CountsPosterior) -> 
         raise InvalidParameter("this design has one round; no further question was made")
     cells = equal_cells(posterior, plan.cells)
     seed = hashlib.sha256(f"sfumato.local.patches|{first.digest}".encode()).digest()
-    channel = patch_channel(
-        cells, plan.odds, patch=plan.patch, rng=np.random.default_rng(list(seed))
-    )
+    channel = patch_channel(cells, plan.odds, patch=plan.patch, rng=generator(seed))
     return Question(
         campaign=first.campaign,
         round=2,
@@ -326,7 +320,7 @@ def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
     size = channel.size if isinstance(channel, SubsetSelection) else _best_size(cells, channel.odds)
     if size == 1:
         return np.eye(cells, dtype=np.bool_)
-    rng = np.random.default_rng([cells, size])
+    rng = generator(hashlib.sha256(f"sfumato.local.family|{cells}|{size}".encode()).digest())
     shifts = (np.arange(cells)[:, None] + np.arange(cells)[None]) % cells
     found = []
     for _ in range(max(1, most // cells)):

@@ -6,8 +6,9 @@ import numpy as np
 
 from sfumato._types import IntArray
 from sfumato.heatmap.inference import CountsPosterior
-from sfumato.heatmap.local.channels import Channel, DiskChannel, Report, SubsetSelection
+from sfumato.heatmap.local.channels import Channel, DiskChannel, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence, decode
+from sfumato.heatmap.local.odds import Report
 from sfumato.heatmap.local.question import FINEST_CELL, Question
 from sfumato.heatmap.local.rounds import (
     design,

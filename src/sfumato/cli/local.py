@@ -101,6 +101,7 @@ def answer(
         typer.Option(help="Write the answer here, not to the screen.", show_default=False),
     ] = None,
     overwrite: Overwrite = False,
+    quiet: Quiet = False,
 ) -> None:
     """Answer a question on the device: pay its own ledger, then draw.
 
@@ -122,7 +123,7 @@ def answer(
     )
     line = json_.dumps(found.to_json(), separators=(",", ":"))
     if found.again:
-        say("this question was answered before: the same answer again, at no cost")
+        say("this question was answered before: the same answer again, at no cost", quiet=quiet)
     if out is None:
         print(line)  # noqa: T201
     else:
@@ -173,7 +174,10 @@ def collect(
     paths = answers or []
     if listen is not None:
         serve_answers(
-            questions, port=listen, answers=paths, tell=(lambda _: None) if quiet or json else say
+            questions,
+            port=listen,
+            answers=paths,
+            tell=lambda message: say(message, quiet=quiet or json),
         )
     result = collect_answers(questions, paths, ask=ask, outputs=out or (), overwrite=overwrite)
     show(result.to_json(), collected_text(result), json=json)

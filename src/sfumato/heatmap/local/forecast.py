@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -169,7 +169,7 @@ def _told(one: Expected) -> str:
     return f"{one.middle:.2g} ({one.low:.2g} to {one.high:.2g})"
 
 
-def _expected(information: float, which: int) -> Expected:
+def _expected(information: float, which: Literal[1, 2]) -> Expected:
     at = math.log(max(information, 1e-9))
     rows = [math.log(row[0]) for row in TABLE]
     low, middle, high = (

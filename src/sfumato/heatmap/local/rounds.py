@@ -34,9 +34,10 @@ FIRST_PART = Fraction(1, 5)
 # Below so much information there is no second round: all answer over 4 x 4 cells, or 2 x 2.
 ONE_ROUND, FEWEST = 150.0, 75.0
 FINE_FIRST = 20_000.0
-CELLS_AT, CELLS_POWER, MOST_CELLS = (272.0, 32.0), 0.28, 512
-# Patches are of two cells where there is information enough to tell halves apart by the prior.
-PATCHED = 1000.0
+CELLS_AT, CELLS_POWER, MOST_CELLS = (272.0, 24.0), 0.34, 512
+# Patches of the second question are of two cells: a little of the information of narrow directions
+# of the map goes to wide ones.
+PATCH = 2
 # As many outputs as this times the cells: enough that no direction is left out by chance.
 OUTPUTS_PER_CELL = 8
 # Subsets that stand for all of their size where expected information is worked out.
@@ -84,7 +85,7 @@ def design(users: int, epsilon: Number) -> Design:
     Example:
         >>> found = design(10_000, 1)
         >>> found.first_level, found.cells, round(found.information)
-        (2, 60, 2716)
+        (2, 52, 2715)
 
     """
     if users < 1:
@@ -107,7 +108,7 @@ def design(users: int, epsilon: Number) -> Design:
         first_part=whole,
         first_level=level,
         cells=cells - cells % 3 + 1 if cells else 0,  # a split makes three more of one
-        patch=2 if information >= PATCHED else 1,
+        patch=PATCH,
     )
 
 

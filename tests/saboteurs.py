@@ -543,6 +543,21 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/privacy/test_trust.py::test_a_party_alone_adds_no_noise_of_all",
         "DID NOT RAISE",
     ),
+    "a shuffler that keeps order": Saboteur(
+        ledgers.a_shuffler_that_keeps_order,
+        "tests/heatmap/shuffled/test_device.py::test_a_shuffler_keeps_no_order",
+        "a shuffler keeps the order of arrival",
+    ),
+    "too few messages": Saboteur(
+        ledgers.too_few_messages,
+        "tests/privacy/test_mixing.py::test_the_closed_form_is_above_the_exact_one[12-9-2]",
+        "assert Fraction",
+    ),
+    "devices without noise": Saboteur(
+        ledgers.devices_without_noise,
+        "tests/heatmap/shuffled/test_device.py::test_every_device_adds_its_own_noise",
+        "devices add no noise",
+    ),
     "users compared by collation": Saboteur(
         _users_by_collation,
         "tests/heatmap/test_replay.py::test_every_collation_of_duckdb_tells_users_apart",

@@ -34,11 +34,12 @@ COSTS = {
 }  # fmt: skip
 ANOTHER_THING = {
     "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
-    "joint release team", "ledger show team",
+    "joint release team", "shuffle collect team", "ledger show team",
 }  # fmt: skip
 OTHERS = """
     curious days me names parties timeout
     answers ask campaign listen place
+    adder at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count

@@ -136,7 +136,7 @@ def test_parties_have_ledgers(words: list[str], model: Any) -> None:
     ("words", "sentence"),
     [
         (["--model", "joint"], "needs the number of --parties"),
-        (["--parties", "3"], "are of the joint model, the model is central"),
+        (["--parties", "3"], "--parties is of the joint model, the model is central"),
         (["--model", "joint", "--parties", "3", "--curious", "3"], "must lie in 0..2"),
     ],
 )

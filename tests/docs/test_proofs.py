@@ -33,6 +33,7 @@ NAMES = [
     "randomised-response/1",
     "rounded-gaussian/1",
     "shared-laplace/1",
+    "shuffled/1",
     "strips/1",
     "zoom/1",
 ]
@@ -68,7 +69,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 17
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 18
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

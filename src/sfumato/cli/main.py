@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local
+from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local, shuffle
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
@@ -39,6 +39,7 @@ app.add_typer(graph.app, name="graph")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(joint.app, name="joint")
 app.add_typer(local.app, name="local")
+app.add_typer(shuffle.app, name="shuffle")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)
 app.command("leaderboard")(leaderboard.leaderboard)

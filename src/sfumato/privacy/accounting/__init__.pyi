@@ -25,6 +25,7 @@ from .divergences import (
 )
 from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
+from .mixing import mixed_delta, mixing_distance, mixing_messages
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
 from .numbers import (
     WORKING,
@@ -40,6 +41,8 @@ from .numbers import (
 )
 from .profile import privacy_profile
 from .trust import (
+    MOST_DEVICES,
+    InShares,
     Joint,
     Model,
     Shuffled,
@@ -53,6 +56,7 @@ from .units import Clock, ValueColumns, period_of
 
 __all__ = [
     "LOSSES",
+    "MOST_DEVICES",
     "WORKING",
     "ZCDP",
     "AddRemoveUser",
@@ -62,6 +66,7 @@ __all__ = [
     "FlippedEdge",
     "GaussianDP",
     "Guarantee",
+    "InShares",
     "Joint",
     "Loss",
     "Model",
@@ -102,6 +107,9 @@ __all__ = [
     "laplace_scale",
     "least_samples",
     "max_divergence",
+    "mixed_delta",
+    "mixing_distance",
+    "mixing_messages",
     "model_name",
     "nonnegative",
     "parallel",

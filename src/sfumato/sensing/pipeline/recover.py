@@ -28,8 +28,10 @@ from sfumato.sensing.pipeline.inputs import (
 from sfumato.sensing.recovery.answer import Answer, Estimate
 from sfumato.sensing.recovery.ceiling import ceiling_of
 from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.certified_error import ErrorCertificate
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.recovery.community import community_of
+from sfumato.sensing.recovery.error_bound import certify_error
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
@@ -80,6 +82,7 @@ class RecoveryOptions:
         fit: What is not known of the field and is estimated too.
         radius: How far R may be from the readings; "papers" for sigma sqrt(m), None for the default.
         communities: On a graph: how many communities to look for; 1 for none.
+        certify: Whether to bound how far the answer is from the truth at worst, on a line.
     """
 
     estimator: Estimator
@@ -90,6 +93,7 @@ class RecoveryOptions:
     fit: tuple[Unknown, ...] = ()
     radius: float | Literal["papers"] | None = None
     communities: int = 2
+    certify: bool = False
 
     def __post_init__(self) -> None:
         for one in self.fit:
@@ -143,6 +147,7 @@ def recover_sources(
     radius: float | Literal["papers"] | None = None,
     sources: SourcesInput | None = None,
     communities: int = 2,
+    certify: bool = True,
     watch: Watch | None = None,
 ) -> RecoveryResult:
     """Recover roughly where sources are, how many, and how sure that is, from noisy readings.
@@ -176,6 +181,8 @@ def recover_sources(
         sources: True sources of a simulation, to measure errors: a table of cell and mass, a mapping,
             or one mass for each cell.
         communities: On a graph: say which of so many communities the source is in; 1 for none.
+        certify: Whether to bound how far the answer is from the truth at worst, whatever the sources: on a
+            line, half a second or so.
         watch: Called with a sentence when the work begins.
 
     Returns:
@@ -197,7 +204,7 @@ def recover_sources(
     """
     chosen = estimator_named(estimator) if isinstance(estimator, str) else estimator
     options = RecoveryOptions(
-        chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities
+        chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities, certify
     )
     complete(readings, site=site, known=noise is not None or radius is not None)
     try:
@@ -282,6 +289,7 @@ def recovered(
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
         _level(found, read, options),
+        _certified(stated, answer, read.noise, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -296,6 +304,33 @@ def recovered(
         answer,
         diagnostics,
         None if field is None else found,
+    )
+
+
+def _certified(
+    stated: Recovery, answer: Answer | None, noise: float | None, options: RecoveryOptions
+) -> ErrorCertificate | None:
+    """A bound of the error, of the readings as they were released: what was fitted to them proves nothing.
+
+    An offset may be anything. A fitted time or sensors that are left out were chosen by the readings.
+    """
+    if not options.certify or not noise or set(options.fit) - {"offset"}:
+        return None
+    if answer is None and stated.status != "optimal":
+        return None
+    operator = stated.operator
+    estimate = (
+        Estimate(operator, operator.space.places(stated.support), stated.estimate[stated.support])
+        if answer is None
+        else answer.estimate
+    )
+    return certify_error(
+        operator,
+        stated.readings,
+        estimate,
+        sigma=noise,
+        max_mass=options.max_mass,
+        offset="offset" in options.fit,
     )
 
 

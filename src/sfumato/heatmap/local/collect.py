@@ -63,6 +63,7 @@ class Collector:
     reports: list[dict[Report, int]] = field(default_factory=list)
     _seen: dict[str, tuple[str, Report]] = field(default_factory=dict)
     _refused: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.questions) <= 2:
@@ -74,6 +75,7 @@ class Collector:
         if len({(one.campaign, one.epsilon, one.bounds) for one in self.questions}) != 1:
             raise InvalidInput("both questions are of one campaign; nothing was collected")
         self.reports = [{} for _ in self.questions]
+        self._numbers = {one.digest: at for at, one in enumerate(self.questions)}
 
     def add(self, line: str | bytes) -> Verdict:
         """Take one answer as JSON; what became of it."""
@@ -87,22 +89,22 @@ class Collector:
             answer = Answer.from_json(json.loads(line))
         except (InvalidInput, ValueError, RecursionError):
             return "malformed"
-        which = [at for at, one in enumerate(self.questions) if one.digest == answer.question]
-        if not which:
+        which = self._numbers.get(answer.question)
+        if which is None:
             return "other question"
-        question = self.questions[which[0]]
+        question, held = self.questions[which], self.reports[which]
         if not question.asks(answer.device):
             return "not asked"
-        try:
-            question.channel.likely(answer.report)
-        except InvalidInput:
-            return "malformed"
+        if answer.report not in held:
+            try:
+                question.channel.likely(answer.report)
+            except InvalidInput:
+                return "malformed"
         before = self._seen.get(answer.device)
         if before is not None:
             same = before == (answer.question, answer.report)
             return "repeated" if same else "conflicting"
         self._seen[answer.device] = (answer.question, answer.report)
-        held = self.reports[which[0]]
         held[answer.report] = held.get(answer.report, 0) + 1
         return "counted"
 

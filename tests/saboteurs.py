@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tests.audit import saboteurs as audits
 from tests.files import saboteurs as files
+from tests.network import saboteurs as networks
 from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
@@ -505,6 +506,41 @@ def _device_that_answers_twice() -> None:
 
 
 SABOTEURS: dict[str, Saboteur] = {
+    "a sensor that is silent without a reading": Saboteur(
+        networks.silent_without_a_reading,
+        "tests/network/test_sensor.py::test_when_and_how_long_do_not_depend_on_what_was_read",
+        "assert False",
+    ),
+    "dummies that everybody can tell": Saboteur(
+        networks.dummies_not_masked,
+        "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",
+        "assert 1 > 20",
+    ),
+    "a sensor that forgets which rounds were paid": Saboteur(
+        networks.last_round_forgotten,
+        "tests/network/test_sensor.py::test_a_clock_that_jumps_makes_no_round_twice",
+        "assert",
+    ),
+    "a packet that is made again": Saboteur(
+        networks.resends_made_again,
+        "tests/network/test_sensor.py::test_what_was_not_acknowledged_is_sent_again_as_it_was",
+        "assert [",
+    ),
+    "packets acknowledged before they are kept": Saboteur(
+        networks.packets_acknowledged_before_they_are_kept,
+        "tests/network/test_collector.py::test_a_store_that_is_full_accepts_nothing_until_it_is_not",
+        "assert (6, 0) == (0, 0)",
+    ),
+    "packets that are taken again": Saboteur(
+        networks.packets_taken_again,
+        "tests/network/test_gate.py::test_a_packet_is_taken_once_and_its_resend_is_harmless",
+        "assert 'taken' == 'resent'",
+    ),
+    "a collector that checks no codes": Saboteur(
+        networks.codes_not_checked,
+        "tests/network/test_gate.py::test_who_does_not_hold_the_key_sends_in_vain",
+        "assert 'taken' == 'wrong-code'",
+    ),
     "shares of shape 1/n with a curious party": Saboteur(
         ledgers.shares_for_outsiders_only,
         "tests/privacy/test_shared_noise.py::"

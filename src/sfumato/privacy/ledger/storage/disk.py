@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -181,15 +180,19 @@ def forget_drafts(real: Path, kind: str, *, of: int | None = None) -> None:
                 draft.unlink()
 
 
+def _sqlite_error() -> type[Exception]:
+    """What SQLite raises; it is read when something was raised, a device with files of today never does."""
+    import sqlite3
+
+    return sqlite3.Error
+
+
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
     """Errors of SQLite and the system in our words: what happened, what was not done, what to do."""
     try:
         yield
-    except (
-        sqlite3.Error,
-        UnicodeDecodeError,
-    ) as problem:  # the second from a schema that is no text
+    except (_sqlite_error(), UnicodeDecodeError) as problem:  # the second: a schema that is no text
         raise LedgerDamaged(
             f"{path} is damaged or not a ledger ({problem}): nothing was charged or released; "
             "restore a backup that 'sfumato ledger verify --against' accepts for every published release"

@@ -1,6 +1,6 @@
 """Certified errors in every setting of the estimators' table on a line: how often they hold, and how wide.
 
-python -m experiments.sensors.certified [--trials 200] [--out docs/reference/certified.md]
+python -m experiments.sensors.certified [--trials 60] [--out docs/reference/certified.md]
 
 A certificate holds where the truth lies in its band at every cut and the answer is no farther from the truth
 than its bound. The answer is R, which is quick; the band is the same for any. Asked is 90 % in every setting
@@ -120,7 +120,7 @@ def settings() -> Iterator[Setting]:
 def main() -> None:
     """The table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--only", default="", help="settings whose name has this in it")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()

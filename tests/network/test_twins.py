@@ -16,7 +16,7 @@ from tests.network import wire_answers
 from tests.network.mosquitto import running_mosquitto
 
 from sfumato.network import BrokerConfig, MqttClient, decode, encode, is_checked, unseal_packets
-from sfumato.network.sensors.device_table import device_table
+from sfumato.network.sensors import device_table
 from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
 from sfumato.sensing.release import MasterKey
 

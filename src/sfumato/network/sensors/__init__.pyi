@@ -1,6 +1,6 @@
 from .config import InputConfig, SensorConfig, read_sensor_config
 from .daemon import SensorRun, keep_rounds, run_sensor
-from .device_table import DeviceTable, device_table, write_device_table
+from .microcontroller import DeviceTable, device_table, write_device_table
 from .plan import SensorPlan, describe_sensor, plan_sensor
 from .render import plan_lines, run_line, unsealed_lines
 from .schedule import Schedule, SystemClock

@@ -15,7 +15,7 @@ from .keys import (
 from .live import LiveReading, LiveRecovery, LiveRound, epsilon_after
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
-from .recover import RecoveryOptions, recover_sources
+from .recover import recover_sources
 from .recover_each import recover_rounds
 from .release import check_note, price_release, release_readings
 from .resume import resume_readings
@@ -34,7 +34,6 @@ __all__ = [
     "LiveReading",
     "LiveRecovery",
     "LiveRound",
-    "RecoveryOptions",
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",

@@ -15,7 +15,7 @@ from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Loss
 from sfumato.sensing.model.operators.protocol import parts_of
 from sfumato.sensing.model.site import Site, rows_of
 from sfumato.sensing.pipeline.inputs import site_from
-from sfumato.sensing.pipeline.recover import RecoveryOptions, recovered
+from sfumato.sensing.pipeline.recover import recovered
 from sfumato.sensing.pipeline.track import tracked
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
@@ -23,6 +23,7 @@ from sfumato.sensing.recovery.estimators.registry import (
     estimator_named,
 )
 from sfumato.sensing.recovery.merging import MergedReadings
+from sfumato.sensing.recovery.options import RecoveryOptions
 from sfumato.sensing.release.noise_plan import unit_of
 from sfumato.sensing.release.rounds import cost_after
 from sfumato.sensing.release.windows import describe_window

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, LedgerBusy, LedgerDamaged, LedgerError
@@ -24,12 +25,23 @@ def real_path(path: Path) -> Path:
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder, not a ledger")
     if not path.is_file():
+        near = _near(path)
         raise InvalidInput(
-            f"there is no ledger at {path}; make one with: "
-            f"sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
+            f"there is no ledger at {path}; "
+            + (f"did you mean {near}? else " if near is not None else "")
+            + f"make one with: sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
             "for sensors with: sfumato sense ledger"
         )
     return path.resolve()
+
+
+def _near(path: Path) -> Path | None:
+    """A ledger beside a path that has nearly its name."""
+    with suppress(OSError):
+        beside = {one.stem: one for one in sorted(path.parent.glob("*.ledger")) if one.is_file()}
+        for stem in get_close_matches(path.stem, beside, n=1, cutoff=0.75):
+            return path.with_name(beside[stem].name)
+    return None
 
 
 def open_file(real: Path, mode: int, path: Path) -> int:

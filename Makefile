@@ -60,7 +60,7 @@ soak: setup  ## the long form of a collector's faults: 200 kills, 100,000 malfor
 
 entities: setup  ## the entities of Home Assistant, by its own schemas, in an environment of its own
 	@test -x .venv-entities/bin/python || { $(PYTHON) -m venv .venv-entities && \
-	  .venv-entities/bin/pip install -q homeassistant==2024.3.3 paho-mqtt==1.6.1; }
+	  .venv-entities/bin/pip install -q --no-deps -r requirements/entities.txt; }
 	@$(BIN)/python -m tests.network.entities | .venv-entities/bin/python tests/network/entities_check.py
 
 demo: setup  ## a small private release, drawn in demo/

@@ -477,6 +477,34 @@ def _draws_without_noise() -> None:
     plant(map_error, "maps_inside", sure)
 
 
+def _true_cell_too_often() -> None:
+    from sfumato.heatmap.local.channels import SubsetSelection
+
+    exact = SubsetSelection.sample
+
+    def oftener(self: Any, cell: int, noise: Any) -> Any:
+        drawn = exact(self, cell, noise)
+        return drawn if cell in drawn or noise.uniform(20, 1)[0] else exact(self, cell, noise)
+
+    plant(SubsetSelection, "sample", oftener)
+
+
+def _device_that_answers_twice() -> None:
+    from sfumato.privacy import Ledger
+
+    def forgetful(_self: Any, _key: str, _request: Any) -> None:
+        return None
+
+    real = Ledger.release
+
+    def under_another_key(self: Any, *given: Any, once: str = "", **more: Any) -> Any:
+        count = self.statement().count
+        return real(self, *given, once=f"{once} {count}" if count else once, **more)
+
+    plant(Ledger, "made_once", forgetful)
+    plant(Ledger, "release", under_another_key)
+
+
 SABOTEURS: dict[str, Saboteur] = {
     "a sensor that is silent without a reading": Saboteur(
         networks.silent_without_a_reading,
@@ -974,6 +1002,18 @@ SABOTEURS: dict[str, Saboteur] = {
         audits.second_sample_taken_for_the_truth,
         "tests/audit/test_ratio.py::test_the_level_holds_and_is_used_on_larger_samples[0.02-0.0]",
         "is not a share of",
+    ),
+    "a channel that sends the true cell a little too often": Saboteur(
+        _true_cell_too_often,
+        "tests/heatmap/local/test_channels.py::"
+        "test_what_is_sampled_has_exactly_the_law_that_is_checked",
+        "Differing items",
+    ),
+    "a device that answers twice": Saboteur(
+        _device_that_answers_twice,
+        "tests/heatmap/local/test_answer.py::"
+        "test_the_same_question_gets_the_same_answer_and_is_paid_once",
+        "BudgetExceeded",
     ),
     "drafts of a foreseeable name": Saboteur(
         files.drafts_of_a_foreseeable_name,

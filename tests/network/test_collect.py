@@ -131,9 +131,9 @@ def test_packets_over_mqtt_become_rounds_entities_and_state(
     until(lambda: running.collector is not None and running.collector.connected)
     until(lambda: running.collector.state.connected)
     first = now_round()
-    for number in range(3):
+    for number in range(3):  # one after the other, so that none is skipped
         send(sender, devices, rng, first + number)
-    until(lambda: running.collector.state.rounds["recovered"] >= 3)
+        until(lambda count=number + 1: running.collector.state.rounds["recovered"] == count)  # type: ignore[misc]
     until(lambda: "sfumato/1/hall/collector/state" in heard)
     port = next(told.split(":")[2].split("/")[0] for told in running.told if "state.json" in told)
     page = json.loads(asked(port, "/state.json")[1])

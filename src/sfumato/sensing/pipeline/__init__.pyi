@@ -31,13 +31,9 @@ from .whisper import (
 )
 
 __all__ = [
-<<<<<<< HEAD
-=======
     "LiveReading",
     "LiveRecovery",
     "LiveRound",
-    "RecoveryOptions",
->>>>>>> netcollect24
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",

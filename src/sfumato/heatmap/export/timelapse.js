@@ -13,10 +13,6 @@
 
   // -- the map
 
-  const shade = (value) => {
-    const floor = data.floors[now];
-    return Math.sqrt(Math.min(value / data.top, 1)) * (floor > 0 ? Math.min(value / floor, 1) : 1);
-  };
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
   const sheet = document.createElement("canvas");
   sheet.width = wide; sheet.height = high;
@@ -143,7 +139,7 @@
     pencil.fillStyle = "#c8c8c8";
     pencil.fillRect(0, 0, 512, 1);
     for (let i = 0; i < 512; i++) {
-      const s = Math.round(255 * shade(data.top * (i / 511) ** 2)), c = 3 * s;
+      const s = Math.round(255 * shade(data.top * (i / 511) ** 2, data.top, data.floors[now])), c = 3 * s;
       pencil.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       pencil.fillRect(i, 0, 1, 1);
     }

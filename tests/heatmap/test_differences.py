@@ -14,6 +14,9 @@ from sfumato._types import IntArray
 from sfumato.heatmap import HeatmapRelease, check_ins, rehearse
 from sfumato.heatmap.accuracy.uncertainty import SIGMA
 from sfumato.heatmap.analysis.blur import smooth
+from sfumato.heatmap.analysis.map_total import total_limits
+from sfumato.heatmap.analysis.zone_shapes import read_zones
+from sfumato.heatmap.analysis.zones import zone_totals
 from sfumato.heatmap.comparison import differences
 from sfumato.heatmap.comparison.difference_map import map_difference, total_change
 from sfumato.heatmap.comparison.differences import Change, find_changes
@@ -255,6 +258,30 @@ def test_bands_and_totals_hold_the_true_change(rng: np.random.Generator) -> None
         held += ends[0] <= change <= ends[1]
     assert inside / count >= 0.85, inside
     assert held >= count - 3, held
+
+
+@pytest.mark.statistical
+def test_totals_hold_and_are_no_wider_than_their_noise(rng: np.random.Generator) -> None:
+    """Of 24 releases at least 18 hold (p < 0.01 at 90 %), in the width of a few first counts.
+
+    A map's total and a zone around it say the same.
+    """
+    sums = city(rng)
+    exact, held, wide = float(sums.units.sum()) / UNITS, 0, []
+    for counts in zoom_counts(sums, 24, rng):
+        low, high = total_limits(CountsPosterior(counts, mean_is_map=True, area=AREA), AREA)
+        held += low <= exact <= high
+        wide.append(high - low)
+    assert held >= 18
+    # Twelve first counts or so of scale 4: their sum has a deviation of 20.
+    assert np.median(wide) < 5 * 20
+    release = rehearse(check_ins(FEW, bounds=BOX, rng=rng), COLUMNS, AREA, public=True, epsilon=1)
+    west, south, east, north = BOX
+    corners = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    (zone,) = zone_totals(release, read_zones({"all": corners}))
+    total = release.total()
+    assert (zone.low, zone.high) == (pytest.approx(total.low), pytest.approx(total.high))
+    assert release.to_json()["noise_scale"] > 0
 
 
 @pytest.mark.unit

@@ -138,7 +138,7 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
         return full
     if floor == math.inf:
         return np.zeros_like(full)
-    pale, times = np.minimum(full, PALE), clear / floor
+    pale, times = np.minimum(full, PALE), np.minimum(clear, RISE * floor) / floor
     return np.asarray(
         (pale + (full - pale) * np.clip((times - 1) / (RISE - 1), 0, 1)) * np.minimum(times, 1)
     )

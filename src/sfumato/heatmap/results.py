@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato._types import FloatArray
 from sfumato.heatmap.accuracy.map_error import MapError
+from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import Mark
 from sfumato.heatmap.analysis.metrics import Comparison
@@ -253,7 +254,8 @@ class HotspotsResult:
 
     Attributes:
         statement: What the map promises.
-        hotspots: The places, those with the largest share first.
+        hotspots: The places, each with the share of all mass that is nearer to it than to the
+            others; those with the largest first.
         distance: How far mass is from the nearest place on average, in sides of the map.
         lower: What no choice of as many places can bring that below.
         real: For each place, whether it lies in a ring of the map; None if the map has no rings.
@@ -263,6 +265,9 @@ class HotspotsResult:
         empty: Whether the map cannot be told from one of nobody.
         side: The side of the map on the ground and its unit, "m" or "px"; None where it has none.
         degrees: Whether x and y are longitudes and latitudes.
+        near: For each place, the share of all mass within a distance of it, with its interval.
+        within: That distance on the ground, and its unit.
+        written: The files that were written.
 
     """
 
@@ -277,6 +282,9 @@ class HotspotsResult:
     empty: bool = False
     side: tuple[float, str] | None = None
     degrees: bool = False
+    near: tuple[Nearby, ...] = ()
+    within: tuple[float, str] | None = None
+    written: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str:
@@ -292,11 +300,7 @@ class HotspotsResult:
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap hotspots --json` prints."""
-        rows = [asdict(spot) for spot in self.hotspots]
-        for row, sure in zip(rows, self.real or (), strict=False):
-            row["real"] = sure
-        for row, known in zip(rows, self.tested or (), strict=False):
-            row["tested"] = known
+        rows = self.rows()
         return {
             "statement": self.statement,
             "hotspots": rows,
@@ -310,7 +314,22 @@ class HotspotsResult:
             if self.side is None
             else dict(zip(("length", "unit"), self.side, strict=True)),
             "degrees": self.degrees,
+            "within": None
+            if self.within is None
+            else dict(zip(("length", "unit"), self.within, strict=True)),
+            "written": list(self.written),
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each place with all that is known of it: x, y, shares, and whether it is real."""
+        found = [asdict(spot) for spot in self.hotspots]
+        for row, one in zip(found, self.near, strict=False):
+            row |= {"within": one.share, "within_low": one.low, "within_high": one.high}
+        for row, sure in zip(found, self.real or (), strict=False):
+            row["real"] = sure
+        for row, known in zip(found, self.tested or (), strict=False):
+            row["tested"] = known
+        return found
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> HotspotsResult:
@@ -329,6 +348,15 @@ class HotspotsResult:
             bool(data.get("empty", False)),
             None if data.get("side") is None else (data["side"]["length"], data["side"]["unit"]),
             bool(data.get("degrees", False)),
+            tuple(
+                Nearby(row["within"], row["within_low"], row["within_high"])
+                for row in rows
+                if "within" in row
+            ),
+            None
+            if data.get("within") is None
+            else (data["within"]["length"], data["within"]["unit"]),
+            tuple(data.get("written", ())),
         )
 
     def _repr_html_(self) -> str:

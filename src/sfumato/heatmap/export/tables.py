@@ -23,7 +23,8 @@ from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
-    from sfumato.heatmap.results import HeatmapRelease, HotspotsResult
+    from sfumato.heatmap.hotspot_results import HotspotsResult
+    from sfumato.heatmap.results import HeatmapRelease
 
 
 FINEST_H3 = 15

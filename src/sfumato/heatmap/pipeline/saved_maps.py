@@ -20,9 +20,10 @@ from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs, check_output
 from sfumato.heatmap.export.tables import hotspots_csv, hotspots_geojson
 from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, write_maps
-from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
+from sfumato.heatmap.results import DrawResult, HeatmapRelease, TotalsResult
 
 Map: TypeAlias = HeatmapRelease | str | Path
 

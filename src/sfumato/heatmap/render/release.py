@@ -9,13 +9,13 @@ from typing import Any
 from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words, pooled_words
 from sfumato.heatmap.replay_results import ReplayResult
 from sfumato.heatmap.results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,

@@ -168,7 +168,9 @@
     pen.beginPath();
     for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
     pen.lineJoin = "round";
-    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.6; pen.lineWidth = 2.6;  // a light edge: lines show on dark ground too
+    pen.strokeStyle = data.under ? "#ffffff" : style("--paper");
+    pen.stroke();
     pen.globalAlpha = 0.75; pen.lineWidth = 1;
     pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
     pen.stroke();

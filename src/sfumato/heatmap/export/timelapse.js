@@ -46,6 +46,8 @@
     pen.drawImage(sheet, 0, 0, view.width, view.height);
     if (lines.length) outline(toX, toY);
     marks(toX, toY);
+    pen.strokeStyle = style("--line"); pen.lineWidth = 1;
+    pen.strokeRect(toX(0) + 0.5, toY(0) + 0.5, toX(1) - toX(0) - 1, toY(1) - toY(0) - 1);
   };
 
   // -- longitudes, latitudes and a scale bar, as in the other pictures
@@ -96,7 +98,9 @@
     pen.beginPath();
     for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
     pen.lineJoin = "round";
-    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.6; pen.lineWidth = 2.6;  // a light edge: lines show on dark ground too
+    pen.strokeStyle = data.under ? "#ffffff" : style("--paper");
+    pen.stroke();
     pen.globalAlpha = 0.75; pen.lineWidth = 1;
     pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
     pen.stroke();

@@ -31,6 +31,7 @@ from sfumato.heatmap.analysis import emd_share, similarity, smooth
 from sfumato.heatmap.benchmark import known_noise, sample_sums, synthetic_places
 from sfumato.heatmap.methods import JointMethod, MapMethod, method_named
 from sfumato.privacy import REHEARSAL, Joint, Ledger, Noise, PureDP
+from sfumato.privacy.accounting import InShares
 from sfumato.privacy.noise import SharedNoise, SimulatedShares
 from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
@@ -63,16 +64,16 @@ class AtOnce(SharedNoise):
     distance: Fraction | None = None
     known = True
 
-    def __init__(self, trust: Joint, rng: np.random.Generator) -> None:
+    def __init__(self, trust: InShares, rng: np.random.Generator) -> None:
         self._trust, self._rng = trust, rng
 
     @property
-    def trust(self) -> Joint:
+    def trust(self) -> InShares:
         """As it was made."""
         return self._trust
 
     def noisy_sum(
-        self, values: Ints, scales: Sequence[Fraction], which: Ints, trust: Joint
+        self, values: Ints, scales: Sequence[Fraction], which: Ints, trust: InShares
     ) -> Ints:
         """The difference of two draws of shape parties / (parties - curious)."""
         shape = float(trust.sum_shape)

@@ -77,7 +77,7 @@ class MissingPackage(SfumatoError, ImportError):
 
 
 class SessionStopped(SfumatoError):
-    """A party of a joint map stopped, was late, or asks for something else; it says what was charged."""
+    """A party of a joint map, or a shuffler, stopped, was late or disagrees; it says what was charged."""
 
 
 class LedgerError(SfumatoError):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 import pytest
-from tests.audit.curious import seen_sums, seen_zooms
+from tests.audit.curious import seen_rounds, seen_sums, seen_zooms
 from tests.audit.flat_rows import many, map_by_map, maps, one_by_one, shape_by_shape, shapes, zooms
 from tests.audit.session import ForgetfulParties, seen_session
 from tests.audit.twins import (
@@ -28,7 +28,13 @@ from sfumato.audit.claims import implied
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
-from sfumato.heatmap.methods import JointMechanism, PrivateBounds, Pyramid, Zoom
+from sfumato.heatmap.methods import (
+    JointMechanism,
+    PrivateBounds,
+    Pyramid,
+    ShuffledMechanism,
+    Zoom,
+)
 from sfumato.heatmap.methods.baselines import (
     AdaptiveGrid,
     FlatGaussian,
@@ -55,6 +61,7 @@ from sfumato.privacy import (
     ReplaceUser,
     RoundedGaussian,
     SharedLaplace,
+    Shuffled,
 )
 from sfumato.privacy.ledger.guarded import LARGEST
 from sfumato.records import bound_of_sums
@@ -393,6 +400,27 @@ OURS = (
                 "a quarter of the noise",
                 JointMechanism(Zoom(1, part_scale=16 * U, first_level=0), Joint(3, 1)),
                 SPLIT,
+            ),
+        ),
+        SLOW,
+    ),
+    Ours(
+        "shuffled, a pyramid seen by the adder and one of four devices",
+        ShuffledMechanism(PYRAMID, Shuffled(4, curious=1), U, 256, 8),
+        CELLS,
+        seen_rounds,
+        (EMPTY,),
+        (
+            Broken(
+                "a quarter of the noise",
+                ShuffledMechanism(
+                    Pyramid((Fraction(U, 2), Fraction(U, 2)), 0, 2),
+                    Shuffled(4, curious=1),
+                    U,
+                    256,
+                    8,
+                ),
+                EMPTY,
             ),
         ),
         SLOW,

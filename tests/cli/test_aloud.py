@@ -34,10 +34,12 @@ COSTS = {
 }  # fmt: skip
 ANOTHER_THING = {
     "graph limits rho", "graph simulate rho", "sense whisper locate share", "heatmap release team",
-    "joint release team", "ledger show team",
+    "joint release team", "shuffle collect team", "ledger show team",
 }  # fmt: skip
 OTHERS = """
     curious days me names parties timeout
+    answers ask campaign listen place
+    adder at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count
@@ -48,10 +50,10 @@ OTHERS = """
     name neighbors nodes normalize note on once operator operator_option out outer outline outputs
     over paid_only pair pairs period places plane plot pooling
     proximity quick
-    quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
+    quiet radius rate readings roads relation report rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
-    windows without_suspects x y zones history
+    windows without_suspects x y zones history rounds height template
 """
 FREE = set(OTHERS.split())
 

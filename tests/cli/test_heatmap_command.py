@@ -267,15 +267,16 @@ def test_a_rehearsal_without_public_rows_is_refused() -> None:
     assert not Path("try.json").exists()
 
 
-def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
+def test_a_dry_run_reads_no_row_and_charges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("sfumato.heatmap.pipeline.release_plan.sum_cells")
     before = listing()
-    result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run"))
+    result = run(*words("rows.parquet", "--out", "map.png", "--dry-run"))
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
         "would cost epsilon 1; epsilon 100000 left in city.ledger; area of 9.63 x 7.78 km around 43.78N "
         "11.26E, cells of 602 x 649 m; nothing was read or charged\n"
     )
-    result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run", "--json"))
+    result = run(*words("rows.parquet", "--out", "map.png", "--dry-run", "--json"))
     found = json.loads(result.stdout)
     grid = found.pop("grid")
     assert grid[:2] == pytest.approx([11.2, 43.74], abs=0.05)

@@ -136,7 +136,7 @@ def test_parties_have_ledgers(words: list[str], model: Any) -> None:
     ("words", "sentence"),
     [
         (["--model", "joint"], "needs the number of --parties"),
-        (["--parties", "3"], "are of the joint model, the model is central"),
+        (["--parties", "3"], "--parties is of the joint model, the model is central"),
         (["--model", "joint", "--parties", "3", "--curious", "3"], "must lie in 0..2"),
     ],
 )
@@ -244,7 +244,7 @@ def test_show_gives_the_whole_statement_as_json() -> None:
     assert list(found) == [
         "ledger", "id", "created", "budget", "neighbors", "unit", "source", "model", "rehearsal", "format",
         "file_format", "clock", "tables", "closed", "spent", "left", "floats", "periods", "teams_spent",
-        "head", "count", "entries",
+        "head", "count", "entries", "undelivered",
     ]  # fmt: skip
     statement = ledger.statement()
     assert (found["id"], found["head"]) == (statement.header.id, statement.head)

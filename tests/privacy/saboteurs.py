@@ -269,3 +269,22 @@ def a_wrapped_modulus() -> None:
 
 def a_ledger_of_any_model() -> None:
     privacy("ledger.terms").check_mechanism = lambda *_: None
+
+
+def a_shuffler_that_keeps_order() -> None:
+    import numpy as np
+
+    rounds: Any = import_module("sfumato.heatmap.shuffled.rounds")
+    rounds.uniform_order = np.arange
+
+
+def too_few_messages() -> None:
+    """Half of what the theorem takes."""
+    mixing = privacy("accounting.mixing")
+    true = mixing.mixing_distance
+    mixing.mixing_distance = lambda devices, messages, bits: true(devices, 2 * messages, bits)
+
+
+def devices_without_noise() -> None:
+    device: Any = import_module("sfumato.heatmap.shuffled.device")
+    device.draw_shares = lambda _trust, _scales, which: 0 * which

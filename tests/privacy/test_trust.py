@@ -36,6 +36,7 @@ from sfumato.privacy.accounting import (
     who_is_trusted,
 )
 from sfumato.privacy.ledger import LedgerStatement, render_statement
+from sfumato.privacy.mechanisms import noisy_sum
 from sfumato.privacy.noise import SharedNoise, SimulatedShares, draw_shares
 
 pytestmark = pytest.mark.unit
@@ -58,9 +59,9 @@ class Session(SharedNoise):
     def trust(self) -> Joint:
         return self._trust
 
-    def noisy_sum(self, values: Any, scales: Any, which: Any, trust: Joint) -> Any:
+    def noisy_sum(self, values: Any, scales: Any, which: Any, trust: Any) -> Any:
         self.asked += 1
-        return sum(values + draw_shares(trust, scales, which) for _ in range(trust.parties))
+        return sum(values + draw_shares(trust, scales, which) for _ in range(self._trust.parties))
 
 
 def made(folder: Path, model: Model) -> Ledger:
@@ -148,8 +149,9 @@ def test_a_simulation_is_a_rehearsal() -> None:
     public = guard([0] * 4, BOUND, source=REHEARSAL)
     drawn = ledger.release(SharedLaplace(4, TRUST), public, noise=SimulatedShares(TRUST))
     assert drawn.rehearsal
-    with pytest.raises(InvalidParameter, match="not of"):
-        SimulatedShares(Joint(5)).noisy_sum(np.zeros(1, int), [], np.zeros(1, int), TRUST)
+    none = np.zeros(1, dtype=np.int64)
+    with pytest.raises(InvalidParameter, match="of 5 parties, 1 of them curious, not of the joint"):
+        noisy_sum(none, (), none, trust=TRUST, noise=SimulatedShares(Joint(5)))
     with pytest.raises(InvalidParameter, match="in shares"):
         SimulatedShares(TRUST).laplace(1, 1)
 
@@ -164,7 +166,11 @@ def test_statements_say_who_was_trusted() -> None:
     )
     assert "any 2 of them may pool all that they see" in who_is_trusted(Joint(5, 2), "user")
     assert "protects against outsiders only" in who_is_trusted(Joint(5, 0), "user")
-    assert "of 500 devices at least" in who_is_trusted(Shuffled(500), "user")
+    mixed = who_is_trusted(Shuffled(500, 600, 50), "user")
+    assert "500 to 600 devices add their own shares of the noise, at most 50 of a batch" in mixed
+    assert "not to work with whoever adds them up" in mixed
+    assert "a user removed is a device that sends noise and no place" in mixed
+    assert "devices that lie about places" in mixed
     # What was said before is said as before: files hold these words.
     assert str(Guarantee(PureDP(1), AddRemoveUser(), "user")).endswith("removed), central model")
     assert model_name("local") == "local model"
@@ -190,7 +196,17 @@ def test_the_central_model_is_written_as_before(tmp_path: Path) -> None:
     assert told["model"] == "central"
 
 
-@pytest.mark.parametrize("model", ["central", "local", Joint(3), Joint(7, 3), Shuffled(100)])
+MODELS: list[Model] = [
+    "central",
+    "local",
+    Joint(3),
+    Joint(7, 3),
+    Shuffled(100),
+    Shuffled(100, 120, 9),
+]
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_models_read_as_they_are_written(model: Model) -> None:
     assert decode_model(json.loads(json.dumps(encode_model(model)))) == model
     told = Guarantee(PureDP(1), AddRemoveUser(), "user", model)
@@ -219,6 +235,9 @@ def test_no_other_model_is_read(bad: Any, tmp_path: Path) -> None:
         (lambda: Joint(21, 20), "21 times the variance of a central map; at most 16"),
         (lambda: Joint(3.0), "whole number"),  # type: ignore[arg-type]
         (lambda: Shuffled(1), "batch must be"),
+        (lambda: Shuffled(9, 8), "devices must be a whole number of 9"),
+        (lambda: Shuffled(9, curious=8), "two devices at least must be mixed"),
+        (lambda: Shuffled(20, 330), "16.5 times the variance"),
     ],
 )
 def test_models_that_protect_nobody_are_refused(make: Any, because: str) -> None:

@@ -51,6 +51,7 @@ ALOUD = {
 OTHERS = {
     ("heatmap", "release", "team"),
     ("joint", "release", "team"),
+    ("shuffle", "collect", "team"),
     ("ledger", "show", "team"),
     ("graph", "limits", "rho"),
     ("graph", "simulate", "rho"),

@@ -38,7 +38,7 @@ MEANINGS = {
     MADE_BEFORE: "made before under its --once key, nothing charged",
     EXISTS: "a file exists already and is kept",
     UNRELIABLE: "an answer that its readings contradict",
-    STOPPED: "a party of a joint map stopped or disagrees",
+    STOPPED: "a party of a joint map, or the shuffler of a shuffled one, stopped or disagrees",
     129: "ended by SIGHUP",
     130: "by SIGINT (Ctrl-C)",
     READER_GONE: "nobody reads the output any more",

@@ -96,7 +96,7 @@ def release(
     is late or asks for something else stops all, with exit code 10; the same command again at all
     parties goes on, at no further cost.
     """
-    from sfumato.heatmap import check_release
+    from sfumato.heatmap.distributed import check_joint_release
 
     words: dict[str, Any] = {
         "team": team,
@@ -106,16 +106,14 @@ def release(
         **area.keywords(),
         **files.keywords(),
     }
-    if input is None:
-        words["user"] = "user"  # a helper has no columns to name
     mistakes = Mistakes()
     with mistakes.noted():
         check_given()
     with mistakes.noted():
         method.check()
     with mistakes.noted():
-        check_release(
-            input or "", ledger=ledger, epsilon=epsilon, outputs=out or (), note=note, **words
+        check_joint_release(
+            input, ledger=ledger, epsilon=epsilon, outputs=out or (), note=note, **words
         )
     mistakes.tell()
 

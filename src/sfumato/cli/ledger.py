@@ -34,11 +34,12 @@ class Relation(StrEnum):
 
 
 class Trust(StrEnum):
-    """Who adds the noise: a trusted collector, each device before it sends, or several parties in shares."""
+    """Who adds the noise: a trusted collector, each device before it sends, or parties or devices in shares."""
 
     central = "central"
     local = "local"
     joint = "joint"
+    shuffled = "shuffled"
 
 
 @app.command()
@@ -70,7 +71,7 @@ def create(
         Trust,
         typer.Option(
             help="Who adds the noise; local pays for nothing that was gathered, joint for nothing but sums of "
-            "several parties."
+            "several parties, shuffled for nothing but sums of devices behind a shuffler."
         ),
     ] = Trust.central,
     parties: Annotated[
@@ -80,7 +81,17 @@ def create(
         int | None,
         typer.Option(
             help="How many of them may pool what they know, for joint: 1, unless given; 0 protects against "
-            "outsiders only."
+            "outsiders only. For shuffled: how many devices of a batch others may read; 0, unless given."
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(help="How many devices a shuffler mixes at least, for shuffled."),
+    ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            help="How many devices take part at most, for shuffled; as many as a batch, unless given."
         ),
     ] = None,
     team: Annotated[
@@ -103,7 +114,7 @@ def create(
         unit=unit,
         source=source,
         neighbors=relation,
-        model=_model(model, parties=parties, curious=curious),
+        model=_model(model, parties=parties, curious=curious, batch=batch, devices=devices),
         teams=_teams(team or []),
     )
     say(f"made {file} with {budget} for each {unit} of {source}", quiet=quiet or json)
@@ -111,20 +122,37 @@ def create(
         show({"ledger": str(file), **ledger.statement().to_json()}, None, json=True)
 
 
-def _model(trust: Trust, *, parties: int | None, curious: int | None) -> Model:
+def _model(
+    trust: Trust,
+    *,
+    parties: int | None,
+    curious: int | None,
+    batch: int | None,
+    devices: int | None,
+) -> Model:
     """The trust model that the options state; refused where some of them say nothing."""
-    from sfumato.privacy import Joint
+    from sfumato.privacy import Joint, Shuffled
 
+    own = {Trust.joint: {"parties", "curious"}, Trust.shuffled: {"batch", "devices", "curious"}}
+    given = {"parties": parties, "curious": curious, "batch": batch, "devices": devices}
+    for name in given:
+        if given[name] is not None and name not in own.get(trust, ()):
+            of = " and ".join(f"the {one.value} model" for one in own if name in own[one])
+            raise InvalidParameter(
+                f"`{name}` is of {of}, the model is {trust.value}; nothing was made"
+            )
     if trust is Trust.joint:
         if parties is None:
             raise InvalidParameter(
                 "the joint model needs the number of `parties`; nothing was made"
             )
         return Joint(parties, 1 if curious is None else curious)
-    if parties is not None or curious is not None:
-        raise InvalidParameter(
-            f"`parties` and `curious` are of the joint model, the model is {trust.value}; nothing was made"
-        )
+    if trust is Trust.shuffled:
+        if batch is None:
+            raise InvalidParameter(
+                "the shuffled model needs a `batch`, the fewest devices that are mixed; nothing was made"
+            )
+        return Shuffled(batch, devices or batch, curious or 0)
     return "local" if trust is Trust.local else "central"
 
 
@@ -157,13 +185,16 @@ def show_(
     """Show the budget, what is left of it, of teams and of periods, and every entry."""
     from sfumato.privacy import Ledger
     from sfumato.privacy.ledger import render_statement
+    from sfumato.privacy.runs import undelivered_runs
 
     ledger = Ledger(file)
     statement = ledger.statement() if last is None else ledger.recent(last)
     statement.left_of(team, period)  # refuses names that are none, also where no limit is given
     low = bool(fail_below) and statement.is_below(fail_below, team, period)
-    table = None if json else render_statement(statement, file)
-    show({"ledger": str(file), **statement.to_json()}, table, json=json)
+    waiting = undelivered_runs(ledger)
+    table = None if json else render_statement(statement, file, undelivered=waiting)
+    told = {"ledger": str(file), **statement.to_json()}
+    show(told | {"undelivered": [one.to_json() for one in waiting]}, table, json=json)
     if low:
         raise typer.Exit(LOW)
 

@@ -14,7 +14,7 @@ from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.analysis.metrics import Comparison
 from sfumato.heatmap.analysis.zones import ZoneTotal
-from sfumato.heatmap.planning_results import PlannedRelease
+from sfumato.heatmap.planning_results import PlannedRelease, four_bounds
 from sfumato.heatmap.pooling_results import PooledMap, PoolResult
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -52,6 +52,7 @@ class ReleaseResult:
         made_before: Whether all of it was paid for before, so that nothing was charged now.
         known_errors: What a saved result said of how far off its maps are, by group.
         known_noise: What it said of their noise, by group.
+        periods: The periods that `left` is the least of, where the ledger's unit names one.
 
     """
 
@@ -68,6 +69,7 @@ class ReleaseResult:
     made_before: bool = False
     known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
+    periods: tuple[str, ...] = ()
 
     @property
     def errors(self) -> Mapping[str, MapError]:
@@ -110,6 +112,7 @@ class ReleaseResult:
             "errors": [one.to_json() for one in errors.values()],
             "errors_of": list(errors),
             "noise": {group: one.to_json() for group, one in self.noise.items()},
+            **({"left_for": list(self.periods)} if self.periods else {}),
         }
 
     @classmethod
@@ -123,7 +126,7 @@ class ReleaseResult:
             entry,
             decode_loss(data["cost"]) if "cost" in data else entry.cost,
             decode_loss(data["left"]),
-            _four(data["area"]),
+            four_bounds(data["area"]),
             data["ledger"],
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
@@ -139,6 +142,7 @@ class ReleaseResult:
             known_noise={
                 group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()
             },
+            periods=tuple(data.get("left_for", ())),
         )
 
     def _repr_html_(self) -> str:
@@ -297,8 +301,3 @@ class TotalsResult:
         from sfumato.heatmap.render.release import totals_html
 
         return totals_html(self)
-
-
-def _four(numbers: Any) -> tuple[float, float, float, float]:
-    west, south, east, north = (float(number) for number in numbers)
-    return west, south, east, north

@@ -38,6 +38,7 @@ from sfumato.heatmap.distributed import (
 from sfumato.heatmap.distributed.receipts import Receipts
 from sfumato.heatmap.distributed.session import JointSession
 from sfumato.privacy import Joint, Ledger, PureDP
+from sfumato.privacy.mechanisms import noisy_sum
 
 
 @pytest.fixture(scope="module")
@@ -338,8 +339,8 @@ def test_every_round_has_fresh_shares(tmp_path: Path) -> None:
         party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), trust)
     assert (sent[0] != sent[1]).mean() > 0.9, "two rounds share their noise"
     assert (sent[0] != values).mean() > 0.9
-    with pytest.raises(InvalidParameter, match="not of Joint"):
-        party.noisy_sum(values, scales, np.zeros(50, dtype=np.int64), Joint(3, 0))
+    with pytest.raises(InvalidParameter, match="not of the joint model of 3 parties, none of them"):
+        noisy_sum(values, (scales[0],), 0 * values, trust=Joint(3, 0), noise=party)
 
 
 @pytest.mark.unit
@@ -355,6 +356,23 @@ def test_a_helper_adds_a_share_and_has_no_rows(folder: Path) -> None:
     assert counts_of(made[0]) == counts_of(made[2])
     assert abs(made[0].map.tiles.total - 80) < 80
     assert made[2].map.title == "ticino, uri"
+
+
+@pytest.mark.unit
+def test_a_helper_names_no_columns_and_asks_for_what_all_ask_for(folder: Path) -> None:
+    """Also where each row is somebody: what rows count is then another request, the same at all."""
+    text = (folder / "parties.toml").read_text()
+    (folder / "parties.toml").write_text(f"{text}helper = true\n")
+    digests = []
+    for words in ({}, {"one_row_one_user": True}):
+        own = {"user": ""} if words else {}
+        with_rows = [plan_of(folder, party, **own, **words) for party in (0, 1)]
+        helper = plan_of(folder, 2, source=None, user="", **words)
+        assert len({one.result.digest for one in (*with_rows, helper)}) == 1
+        digests.append(helper.result.digest)
+    assert digests[0] != digests[1]
+    made: list[Any] = run_all([*with_rows, helper], Together())
+    assert counts_of(made[0]) == counts_of(made[2])
 
 
 @pytest.mark.unit

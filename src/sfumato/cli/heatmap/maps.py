@@ -39,7 +39,7 @@ from sfumato.cli.heatmap.options import (
 )
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
-from sfumato.cli.resuming import Once
+from sfumato.cli.resuming import Anew, Once
 from sfumato.errors import Mistakes
 
 app = typer.Typer(
@@ -75,6 +75,7 @@ def release(
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
+    anew: Anew = False,
     team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
     other_table: Annotated[
         bool,
@@ -123,7 +124,7 @@ def release(
         method.check()
     with mistakes.noted():
         check_release(input, ledger=ledger, epsilon=epsilon, groups=groups, **asked)
-    if not (dry_run or once):
+    if not once:
         with mistakes.noted():
             check_source(input, connection=rows.connection)
     mistakes.tell()
@@ -138,6 +139,7 @@ def release(
         groups=groups,
         prior=prior,
         title=title,
+        anew=anew,
         **asked,
     )
     if dry_run:
@@ -324,7 +326,8 @@ def totals(
         typer.Option(help="The chance that a zone's interval holds, at most 0.95."),
     ] = 0.9,
     out: Annotated[
-        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="File(s) to write: .csv or .geojson.", show_default=False),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,

@@ -124,6 +124,12 @@ def recover(
         int,
         typer.Option(help="On a graph: say which of so many communities the source is in.", min=1),
     ] = 2,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            help="Bound how far the answer is from the truth at worst, whatever the sources: on a line."
+        ),
+    ] = True,
     over: PlanImage = None,
     over_bounds: PlanBounds = "",
     outline: PlanOutline = None,
@@ -177,7 +183,9 @@ def recover(
         _show_rounds(rounds, out or [], plan, layout, overwrite=overwrite, json=json)
         return
     with watching(quiet=silent) as watch:
-        result = recover_sources(files, average=average, sources=sources, watch=watch, **asked)
+        result = recover_sources(
+            files, average=average, sources=sources, certify=certify, watch=watch, **asked
+        )
     for path in out or []:
         result.write(path, overwrite=overwrite)
     if plot is not None:

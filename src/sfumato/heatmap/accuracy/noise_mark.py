@@ -28,8 +28,8 @@ from sfumato.heatmap.inference.count_noise import count_noise
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.heatmap.tiles import Tiles, inside
-from sfumato.privacy import UNITS, ZCDP, Joint
-from sfumato.privacy.accounting import Number
+from sfumato.privacy import UNITS, ZCDP
+from sfumato.privacy.accounting import InShares, Number
 from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area
 
@@ -131,8 +131,8 @@ class EmptyMaps:
 
         TypeError for a map that was paid for in zCDP; InvalidParameter if its method is not there.
         """
-        from sfumato.heatmap.methods.joint import method_for
         from sfumato.heatmap.methods.registry import method_named
+        from sfumato.heatmap.methods.shuffled import method_for
 
         loss = release.receipt.guarantee.loss
         if isinstance(loss, ZCDP):
@@ -253,7 +253,7 @@ class SimulatedNoise:
         return self.gaussian(sigma, size)
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
     ) -> IntArray:
         """Values of all parties with noise in shares of all, rounded."""
         drawn = count_noise(trust.sum_shape).draw(self._rng, (values.size,))

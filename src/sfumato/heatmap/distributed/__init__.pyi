@@ -3,7 +3,7 @@ from .check import check_joint
 from .demo import DemoParty, JointDemo, run_joint_demo
 from .joint_plan import JointPlan
 from .parties import Parties, Party, read_parties
-from .release import plan_joint, release_joint
+from .release import check_joint_release, plan_joint, release_joint
 from .render import joint_text
 from .results import CheckedSession, JointCheck, JointResult, PlannedJoint
 from .secure_sum import MODULUS, TIMEOUT, PartySums, SecureSums, Traffic
@@ -26,6 +26,7 @@ __all__ = [
     "SecureSums",
     "Traffic",
     "check_joint",
+    "check_joint_release",
     "joint_text",
     "make_certificates",
     "noisy_input",

@@ -22,6 +22,7 @@ from sfumato.heatmap.inference.prior import Prior
 from sfumato.heatmap.methods.joint import JointMethod
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import DEFAULT, Method
+from sfumato.heatmap.pipeline.mistakes import check_release
 from sfumato.heatmap.pipeline.options import HeatmapOptions, is_private, rows_of
 from sfumato.heatmap.pipeline.outputs import Watch
 from sfumato.heatmap.pipeline.release import plan_release
@@ -187,6 +188,8 @@ def plan_joint(
     group.check_key(number)
     inner = as_method(method)
     # A helper says what rows count as all do, and has none.
+    if own.helper and columns is None:
+        options = _named_columns(options)
     measure = measure_of(rows_of(None, columns, options).columns)
     if own.helper:
         columns, options = None, _without_rows(options)
@@ -269,6 +272,47 @@ def _nobody() -> Any:
             "lat": pa.array([], pa.float64()),
         }
     )
+
+
+def check_joint_release(
+    source: Any,
+    *,
+    ledger: Ledger | str | Path,
+    epsilon: Number,
+    outputs: Outputs = (),
+    note: str = "",
+    **options: Unpack[HeatmapOptions],
+) -> None:
+    """Find what is wrong with a party's request by its words alone, all of it at once.
+
+    Args:
+        source: This party's rows; None for a helper, which names no columns.
+        ledger: As for `release_joint`.
+        epsilon: As for `release_joint`.
+        outputs: As for `release_joint`.
+        note: As for `release_joint`.
+        **options: As for `release_joint`.
+
+    Raises:
+        SfumatoError: What is wrong; nothing was read or charged.
+
+    """
+    own = options if source is not None else _named_columns(options)
+    check_release(
+        source if source is not None else "",
+        ledger=ledger,
+        epsilon=epsilon,
+        outputs=outputs,
+        note=note,
+        **own,
+    )
+
+
+def _named_columns(options: HeatmapOptions) -> HeatmapOptions:
+    """The options of a helper, which has no columns to name: users are told by one, unless each row is."""
+    if options.get("user") or options.get("one_row_one_user"):
+        return options
+    return {**options, "user": "user"}
 
 
 def _without_rows(options: HeatmapOptions) -> HeatmapOptions:

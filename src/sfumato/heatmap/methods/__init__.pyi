@@ -1,5 +1,5 @@
 from .budget_split import split_epsilon
-from .joint import InRounds, JointMechanism, JointMethod, method_for
+from .joint import InRounds, JointMechanism, JointMethod, MethodInShares
 from .noisy_sums import NoisySums
 from .private_bounds import PrivateBounds, area_prices, find_area
 from .protocol import MapEstimate, MapMethod, Method, NoiseAwareMethod, NoisyLevel, NoisyTree
@@ -12,6 +12,7 @@ from .registry import (
     registered_methods,
     unregister_method,
 )
+from .shuffled import ShuffledMechanism, ShuffledMethod, method_for
 from .zoom import Zoom, ZoomMethod
 from .zoom_tree import ZoomTree
 
@@ -23,6 +24,7 @@ __all__ = [
     "MapMethod",
     "Method",
     "MethodEntry",
+    "MethodInShares",
     "NoiseAwareMethod",
     "NoisyLevel",
     "NoisySums",
@@ -30,6 +32,8 @@ __all__ = [
     "PrivateBounds",
     "Pyramid",
     "PyramidMethod",
+    "ShuffledMechanism",
+    "ShuffledMethod",
     "Zoom",
     "ZoomMethod",
     "ZoomTree",

@@ -22,7 +22,7 @@ from sfumato.heatmap.methods.protocol import (
 )
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import Bound, Joint, Noise, PureDP
-from sfumato.privacy.accounting import Model
+from sfumato.privacy.accounting import InShares as InSharesModel
 from sfumato.privacy.noise import PolyaLaw
 from sfumato.records import CellSums
 from sfumato.spaces import Area, Grid
@@ -67,6 +67,12 @@ class JointMechanism(Generic[U]):
     name: ClassVar[str] = "joint/1"
     additive: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.trust, Joint):
+            raise InvalidParameter(
+                f"a joint map is of the joint model, got {self.trust!r}; nothing was charged"
+            )
+
     def law(self, scale: Fraction) -> PolyaLaw:
         """The law of the noise on a count for which the mechanism has noise of this scale."""
         return PolyaLaw(scale, self.trust.sum_shape)
@@ -92,16 +98,20 @@ class JointMechanism(Generic[U]):
         return self.mechanism.sample_by(InShares(noise, self.trust), values)
 
 
-@dataclass(frozen=True, slots=True)
-class JointMethod(NoiseAwareMethod[Any]):
-    """A method whose counts are sums of several parties: maps and posteriors know the law of their noise.
+class MethodInShares(NoiseAwareMethod[Any], Protocol):
+    """A method whose counts are sums with noise in shares: maps and posteriors know the law of their noise.
 
-    Maps are saved with the name and the parameters of the method inside; that they are joint is in
-    their guarantee.
+    Maps are saved with the name and the parameters of the method inside; who was trusted is in their
+    guarantee.
     """
 
-    inner: MapMethod[Any]
-    trust: Joint
+    @property
+    def inner(self) -> MapMethod[Any]:
+        """The method of one hand."""
+
+    @property
+    def trust(self) -> InSharesModel:
+        """Who adds the noise."""
 
     @property
     def name(self) -> str:
@@ -112,16 +122,6 @@ class JointMethod(NoiseAwareMethod[Any]):
     def mean_is_map(self) -> bool:
         """As the method inside says."""
         return bool(getattr(self.inner, "mean_is_map", False))
-
-    def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> JointMechanism[Any]:
-        """That of the method inside with noise in shares; refused where it asks for no sums in rounds."""
-        found: Any = self.inner.mechanism(epsilon, bound, grid)
-        if not hasattr(found, "sample_by"):
-            raise InvalidParameter(
-                f"joint maps are by methods that count in rounds, zoom and pyramid, got {self.name}; "
-                "nothing was charged"
-            )
-        return JointMechanism(found, self.trust)
 
     def estimate(self, released: Any, grid: Grid) -> tuple[Tiles, ...]:
         """As the method inside: what was released knows its noise."""
@@ -146,15 +146,19 @@ class JointMethod(NoiseAwareMethod[Any]):
         return sketches_of(self.inner, released, mechanism.mechanism, area)
 
 
-def method_for(method: MapMethod[Any], model: Model) -> MapMethod[Any]:
-    """The method as it is run under a trust model.
+@dataclass(frozen=True, slots=True)
+class JointMethod(MethodInShares):
+    """A method whose counts are sums of several parties."""
 
-    Args:
-        method: The method of one map.
-        model: The model of the ledger.
+    inner: MapMethod[Any]
+    trust: Joint
 
-    Returns:
-        The method itself, or joint.
-
-    """
-    return JointMethod(method, model) if isinstance(model, Joint) else method
+    def mechanism(self, epsilon: Fraction, bound: Bound, grid: Grid) -> JointMechanism[Any]:
+        """That of the method inside with noise in shares; refused where it asks for no sums in rounds."""
+        found: Any = self.inner.mechanism(epsilon, bound, grid)
+        if not hasattr(found, "sample_by"):
+            raise InvalidParameter(
+                f"joint maps are by methods that count in rounds, zoom and pyramid, got {self.name}; "
+                "nothing was charged"
+            )
+        return JointMechanism(found, self.trust)

@@ -9,7 +9,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from sfumato._types import IntArray
-from sfumato.privacy import DiscreteLaplace, Joint, Noise
+from sfumato.privacy import DiscreteLaplace, Noise
+from sfumato.privacy.accounting import InShares as InSharesModel
 from sfumato.privacy.mechanisms import noisy_sum
 
 
@@ -42,10 +43,10 @@ class CentralNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InShares:
-    """The sum of all parties' counts with a share of noise from each: one secure sum a round."""
+    """The sum of counts of all parties, or devices, with a share of noise from each: one sum a round."""
 
     noise: Noise
-    trust: Joint
+    trust: InSharesModel
 
     @property
     def shape(self) -> Fraction:

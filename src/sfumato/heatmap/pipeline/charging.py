@@ -8,9 +8,9 @@ from typing import Any
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, SolverFailed
 from sfumato.heatmap.accuracy.noise_mark import EmptyMaps
-from sfumato.heatmap.methods.joint import JointMethod
 from sfumato.heatmap.methods.protocol import MapEstimate, MapMethod, maps_of
 from sfumato.heatmap.methods.registry import as_method
+from sfumato.heatmap.methods.shuffled import method_inside
 from sfumato.heatmap.private_map import HeatmapRelease
 from sfumato.privacy import (
     UNITS,
@@ -225,8 +225,8 @@ def priced(method: MapMethod[Any], epsilon: Fraction, bound: Bound, area: Area) 
 def _public_parameters(method: MapMethod[Any]) -> dict[str, Any]:
     """The parameters of a method as its maps are saved with them; refused where they cannot be."""
     try:
-        # A joint map is saved as one of the method inside: its guarantee says that it is joint.
-        found = parameters(method.inner if isinstance(method, JointMethod) else method)
+        # A map with noise in shares is saved as one of the method inside: its guarantee says whose.
+        found = parameters(method_inside(method))
         canonical(found)
     except Exception as problem:
         raise InvalidParameter(

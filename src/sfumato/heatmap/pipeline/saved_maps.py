@@ -17,7 +17,7 @@ from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.geojson import check_geojson
 from sfumato.heatmap.export.legend import LegendKind
-from sfumato.heatmap.export.output_names import Outputs, check_output
+from sfumato.heatmap.export.output_names import Outputs, check_output, paths_of
 from sfumato.heatmap.export.tables import hotspots_csv, hotspots_geojson
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.hotspot_results import HotspotsResult
@@ -166,7 +166,7 @@ def map_totals(
     *,
     name: str = "name",
     coverage: float = 0.9,
-    output: str | Path | None = None,
+    output: Outputs | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> TotalsResult:
@@ -177,9 +177,9 @@ def map_totals(
         zones: A GeoJSON file of polygons, a mapping from names to polygons, or zones.
         name: The property of the file that names a zone; polygons of one name are one zone.
         coverage: The chance that the interval of a zone holds, at most 0.95.
-        output: A file to write, .csv or .geojson.
-        overwrite: Whether a file that exists is replaced.
-        watch: Told of the file.
+        output: A file to write, .csv or .geojson, or several.
+        overwrite: Whether files that exist are replaced.
+        watch: Told of each file.
 
     Returns:
         A total for each zone, with an interval for methods that know how sure their map is.
@@ -189,20 +189,20 @@ def map_totals(
         InvalidInput: The map or the zones could not be read.
 
     """
-    target = None if output is None else Path(output)
-    if target is not None:
-        read = [one for one in (saved, zones) if isinstance(one, str | Path)]
+    targets = () if output is None else tuple(dict.fromkeys(paths_of(output)))
+    read = [one for one in (saved, zones) if isinstance(one, str | Path)]
+    for target in targets:
         check_output(target, (".csv", ".geojson"), read, what="totals", overwrite=overwrite)
     one = opened(saved)
     places = read_zones(zones, name=name) if isinstance(zones, str | Path | dict) else tuple(zones)
     found = zone_totals(one, places, coverage=coverage)
-    if target is not None:
+    for target in targets:
         as_table = target.suffix.lower() == ".csv"
         data = totals_csv(found) if as_table else totals_geojson(one, places, found)
         write_file(target, data, overwrite=overwrite)
         if watch is not None:
             watch(f"wrote {target}")
-    written = () if target is None else (str(target),)
+    written = tuple(map(str, targets))
     unit = one.measure.name.removesuffix("s")
     return TotalsResult(one.statement, coverage, found, unit, one.method, written)
 

@@ -25,10 +25,24 @@ from .divergences import (
 )
 from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
+from .mixing import mixed_delta, mixing_distance, mixing_messages
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
-from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
+from .numbers import (
+    WORKING,
+    Number,
+    double_above,
+    exact,
+    exp_below,
+    plain,
+    real,
+    sqrt_above,
+    up,
+    written,
+)
 from .profile import privacy_profile
 from .trust import (
+    MOST_DEVICES,
+    InShares,
     Joint,
     Model,
     Shuffled,
@@ -42,6 +56,7 @@ from .units import Clock, ValueColumns, period_of
 
 __all__ = [
     "LOSSES",
+    "MOST_DEVICES",
     "WORKING",
     "ZCDP",
     "AddRemoveUser",
@@ -51,6 +66,7 @@ __all__ = [
     "FlippedEdge",
     "GaussianDP",
     "Guarantee",
+    "InShares",
     "Joint",
     "Loss",
     "Model",
@@ -81,6 +97,7 @@ __all__ = [
     "encode_guarantee",
     "encode_model",
     "exact",
+    "exp_below",
     "fano_error",
     "gaussian_delta",
     "gaussian_sigma",
@@ -90,6 +107,9 @@ __all__ = [
     "laplace_scale",
     "least_samples",
     "max_divergence",
+    "mixed_delta",
+    "mixing_distance",
+    "mixing_messages",
     "model_name",
     "nonnegative",
     "parallel",
@@ -108,4 +128,5 @@ __all__ = [
     "total_variation",
     "up",
     "who_is_trusted",
+    "written",
 ]

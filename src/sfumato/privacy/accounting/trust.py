@@ -12,6 +12,7 @@ from typing import Any, Literal, assert_never, get_args
 from sfumato.errors import InvalidInput, InvalidParameter
 
 MOST_PARTIES = 1024
+MOST_DEVICES = 2**24
 MOST_NOISE = 16  # times the central variance: the law of larger shapes is not worked out
 
 
@@ -69,19 +70,66 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """Devices that add noise in shares and send through a shuffler, which mixes at least `batch` of them."""
+    """Devices that add noise in shares and send through a shuffler, which mixes at least `batch` of them.
+
+    Of any `batch` reports at most `curious` are of devices that somebody else reads, or that add no
+    noise: the shares of the others are noise enough, each of shape 1 / (batch - curious). At most
+    `devices` report; whoever adds up draws the shares of those that did not, so that the noise has
+    shape devices / (batch - curious). Proof: docs/proofs/shuffled-sums.md
+
+    >>> Shuffled(900, devices=1000, curious=100).sum_shape
+    Fraction(5, 4)
+    """
 
     batch: int
+    devices: int = 0
+    curious: int = 0
 
     def __post_init__(self) -> None:
-        if type(self.batch) is not int or self.batch < 2:
+        if type(self.batch) is not int or not 2 <= self.batch <= MOST_DEVICES:
             raise InvalidParameter(
-                f"batch must be a whole number of at least 2 devices, got {self.batch!r}; nothing was charged"
+                f"batch must be a whole number of 2 to {MOST_DEVICES} devices, got {self.batch!r}; nothing was "
+                "charged"
             )
+        if self.devices == 0 and type(self.devices) is int:
+            object.__setattr__(self, "devices", self.batch)
+        if type(self.devices) is not int or not self.batch <= self.devices <= MOST_DEVICES:
+            raise InvalidParameter(
+                f"devices must be a whole number of {self.batch} (the batch) to {MOST_DEVICES}, got "
+                f"{self.devices!r}; nothing was charged"
+            )
+        if type(self.curious) is not int or not 0 <= self.curious <= self.batch - 2:
+            raise InvalidParameter(
+                f"curious must lie in 0..{self.batch - 2}, since two devices at least must be mixed, got "
+                f"{self.curious!r}; nothing was charged"
+            )
+        if self.sum_shape > MOST_NOISE:
+            raise InvalidParameter(
+                f"with {self.honest} honest of {self.devices} devices the noise has "
+                f"{float(self.sum_shape):.3g} times the variance of a central map; at most {MOST_NOISE} are "
+                "drawn; nothing was charged"
+            )
+
+    @property
+    def honest(self) -> int:
+        """How many devices' shares are noise enough."""
+        return self.batch - self.curious
+
+    @property
+    def share_shape(self) -> Fraction:
+        """The shape of one device's share."""
+        return Fraction(1, self.honest)
+
+    @property
+    def sum_shape(self) -> Fraction:
+        """The shape of the noise on what is released: the variance is so many times the central one."""
+        return Fraction(self.devices, self.honest)
 
 
 Plain = Literal["central", "local"]
-Model = Plain | Joint | Shuffled
+InShares = Joint | Shuffled
+"""Models in which nobody adds all of the noise."""
+Model = Plain | InShares
 
 
 def checked_model(model: Any) -> Model:
@@ -124,8 +172,11 @@ def model_name(model: Model) -> str:
             return f"{model} model"
         case Joint(parties, curious):
             return f"joint model of {parties} parties, {curious or 'none'} of them curious"
-        case Shuffled(batch):
-            return f"shuffled model, {batch} devices mixed at least"
+        case Shuffled():
+            return (
+                f"shuffled model, {model.batch} devices mixed at least, {model.curious or 'none'} of them "
+                f"curious, {model.devices} at most"
+            )
         case _:
             assert_never(model)
 
@@ -157,11 +208,13 @@ def who_is_trusted(model: Model, unit: str) -> str:
                 "several parties know has mass 1 in each and loses so much once for each; not covered: a "
                 "party that lies about its rows, or stops"
             )
-        case Shuffled(batch):
+        case Shuffled():
             return (
-                f"shuffled model: devices add their own shares of the noise, and a shuffler is trusted to mix "
-                f"those of {batch} devices at least, to forget who sent what, and not to work with "
-                "whoever adds them up; not covered: devices that lie, or send no noise"
+                f"shuffled model: {model.batch} to {model.devices} devices add their own shares of the noise, "
+                f"at most {model.curious} of a batch are read by others; a shuffler, to which reports are "
+                "sealed, is trusted to mix them, to forget who sent what, and not to work with whoever adds "
+                f"them up; who takes part is not hidden: a {unit} removed is a device that sends noise and no "
+                "place; not covered: devices that lie about places, or a shuffler and an adder in one hand"
             )
         case _:
             assert_never(model)
@@ -186,8 +239,8 @@ def encode_model(model: Model) -> str | dict[str, Any]:
             return model
         case Joint(parties, curious):
             return {"kind": "joint", "parties": parties, "curious": curious}
-        case Shuffled(batch):
-            return {"kind": "shuffled", "batch": batch}
+        case Shuffled(batch, devices, curious):
+            return {"kind": "shuffled", "batch": batch, "devices": devices, "curious": curious}
         case _:
             assert_never(model)
 

@@ -13,7 +13,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy.accounting.calibration import laplace_scale
 from sfumato.privacy.accounting.losses import PureDP
 from sfumato.privacy.accounting.numbers import Number
-from sfumato.privacy.accounting.trust import Joint
+from sfumato.privacy.accounting.trust import InShares, Joint, model_name
 from sfumato.privacy.ledger.guarded import Bound
 from sfumato.privacy.mechanisms._additive import pure_epsilon, saturated
 from sfumato.privacy.noise.laws import LaplaceLaw
@@ -39,6 +39,11 @@ class SharedLaplace:
 
     def __init__(self, scale: Number, trust: Joint) -> None:
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
+        if not isinstance(trust, Joint):
+            raise InvalidParameter(
+                f"noise in shares of parties is of the joint model, got {trust!r}: mixed sums cost a delta; "
+                "nothing was charged"
+            )
         object.__setattr__(self, "trust", trust)
 
     @classmethod
@@ -76,7 +81,7 @@ def noisy_sum(
     scales: tuple[Fraction, ...],
     which: IntArray,
     *,
-    trust: Joint,
+    trust: InShares,
     noise: Noise,
 ) -> IntArray:
     """What all parties' values add up to, with noise of scales[which[i]] on entry i.
@@ -99,6 +104,11 @@ def noisy_sum(
     if ask is None:
         raise InvalidParameter(
             f"noise in shares is added by a session of parties, got {type(noise).__name__}; nothing was drawn"
+        )
+    own = getattr(noise, "trust", trust)
+    if own != trust:
+        raise InvalidParameter(
+            f"shares are of the {model_name(own)}, not of the {model_name(trust)}; nothing was drawn"
         )
     found: IntArray = np.asarray(ask(values, scales, which, trust))
     if found.dtype != np.int64 or found.shape != values.shape:

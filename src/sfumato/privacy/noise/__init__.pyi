@@ -13,6 +13,7 @@ from .shares import (
     to_field,
     wrap_chance,
 )
+from .splitting import add_messages, centred, split_into_messages
 from .system import SystemNoise
 from .tables import Sampler, sampler
 from .variance_gamma import VarianceGamma
@@ -33,6 +34,8 @@ __all__ = [
     "SimulatedShares",
     "SystemNoise",
     "VarianceGamma",
+    "add_messages",
+    "centred",
     "derive_key",
     "draw_polya",
     "draw_shares",
@@ -42,6 +45,7 @@ __all__ = [
     "keystream",
     "look_up",
     "sampler",
+    "split_into_messages",
     "to_field",
     "wrap_chance",
 ]

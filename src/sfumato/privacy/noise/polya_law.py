@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number, exact
-from sfumato.privacy.accounting.trust import MOST_NOISE, MOST_PARTIES
+from sfumato.privacy.accounting.trust import MOST_DEVICES, MOST_NOISE
 from sfumato.privacy.noise.laws import LaplaceLaw
 from sfumato.privacy.noise.variance_gamma import VarianceGamma
 
@@ -37,10 +37,10 @@ class PolyaLaw:
 
     def __init__(self, scale: Number, shape: Number = 1) -> None:
         value = exact(shape, name="shape")
-        if not (0 < value <= MOST_NOISE and value.denominator <= MOST_PARTIES):
+        if not (0 < value <= MOST_NOISE and value.denominator <= MOST_DEVICES):
             raise InvalidParameter(
                 f"shape must be a fraction in (0, {MOST_NOISE}] of denominator at most "
-                f"{MOST_PARTIES}, got {shape}; nothing was drawn"
+                f"{MOST_DEVICES}, got {shape}; nothing was drawn"
             )
         object.__setattr__(self, "scale", LaplaceLaw(scale).scale)
         object.__setattr__(self, "shape", value)

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number
-from sfumato.privacy.accounting.trust import Joint
+from sfumato.privacy.accounting.trust import InShares, Shuffled
 from sfumato.privacy.noise.polya import share_draws
 from sfumato.privacy.noise.polya_law import PolyaLaw
 from sfumato.privacy.noise.protocol import Noise
@@ -35,11 +35,11 @@ class SharedNoise(Noise, Protocol):
     """
 
     @property
-    def trust(self) -> Joint:
-        """How many parties there are, and how many of them may pool what they know."""
+    def trust(self) -> InShares:
+        """How many parties or devices there are, and how many of them may pool what they know."""
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
     ) -> IntArray:
         """The values of all parties with the shares of all; entry i has noise of scale scales[which[i]]."""
 
@@ -76,29 +76,26 @@ class SimulatedShares(SharedNoise):
     distance: Fraction | None = None
     known = True
 
-    def __init__(self, trust: Joint) -> None:
+    def __init__(self, trust: InShares) -> None:
         self._trust = trust
 
     @property
-    def trust(self) -> Joint:
+    def trust(self) -> InShares:
         """As it was made."""
         return self._trust
 
     def noisy_sum(
-        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: Joint
+        self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
     ) -> IntArray:
         """The values with as many shares as there are parties, each drawn by itself."""
-        if trust != self._trust:
-            raise InvalidParameter(
-                f"shares are of {self._trust}, not of {trust}; nothing was drawn"
-            )
-        found = values.copy()
-        for _ in range(trust.parties):
-            found += draw_shares(trust, scales, which)
+        del trust  # it was compared with that of the source by whoever asks
+        found, own = values.copy(), self._trust
+        for _ in range(own.devices if isinstance(own, Shuffled) else own.parties):
+            found += draw_shares(own, scales, which)
         return found
 
 
-def draw_shares(trust: Joint, scales: Sequence[Fraction], which: IntArray) -> IntArray:
+def draw_shares(trust: InShares, scales: Sequence[Fraction], which: IntArray) -> IntArray:
     """One party's shares of the noise on sums, drawn afresh, exactly, from the system's randomness.
 
     The shares of parties - curious parties add up to discrete Laplace noise, exactly.
@@ -115,6 +112,7 @@ def draw_shares(trust: Joint, scales: Sequence[Fraction], which: IntArray) -> In
         InvalidParameter: A scale is none that noise can have, or there is none for a sum.
 
     Example:
+        >>> from sfumato.privacy import Joint
         >>> draw_shares(Joint(3), [Fraction(2**20)], np.zeros(4, dtype=np.int64)).shape
         (4,)
 

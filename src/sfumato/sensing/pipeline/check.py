@@ -15,6 +15,7 @@ from sfumato.privacy import Ledger
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.merging import MergedReadings, merge, merge_each
 from sfumato.sensing.recovery.verify import check
+from sfumato.sensing.recovery.verify_error import check_error
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.results.check import CheckResult
 from sfumato.sensing.results.recovered_rounds import FORMAT as ROUNDS
@@ -85,6 +86,22 @@ def _saved(path: str | Path) -> RecoveryResult | RecoveredRounds:
 
 def _proved(saved: RecoveryResult, name: str) -> CheckResult:
     found = check(saved.certificate)
+    certified = saved.diagnostics.error
+    if found.holds and certified is not None:
+        r = saved.certificate
+        wrong = check_error(
+            certified,
+            r.operator,
+            r.readings,
+            saved.estimate,
+            sigma=saved.sigma or 0.0,
+            max_mass=r.max_mass,
+        )
+        if wrong:
+            found = replace(found, holds=False, why=f"of the certified error {wrong}")
+        else:
+            bound = f"the error is at most {certified.bound:.4g} with {certified.level:.0%}"
+            found = replace(found, why=f"{found.why}; {bound}")
     return CheckResult(
         found.holds,
         saved.certificate.status,

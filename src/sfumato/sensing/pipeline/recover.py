@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,18 +28,20 @@ from sfumato.sensing.pipeline.inputs import (
 from sfumato.sensing.recovery.answer import Answer, Estimate
 from sfumato.sensing.recovery.ceiling import ceiling_of
 from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.certified_error import ErrorCertificate
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.recovery.community import community_of
+from sfumato.sensing.recovery.error_bound import certify_error
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
     Estimator,
     RecoveryProblem,
     estimator_named,
-    estimator_names,
     required_noise,
 )
 from sfumato.sensing.recovery.merging import MergedReadings
+from sfumato.sensing.recovery.options import RecoveryOptions, Unknown
 from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.field_sensors import FaultySensor
     from sfumato.sensing.diagnostics.fitted_field import Field
 
-Unknown = Literal["offset", "time", "sensors"]
 Watch = Callable[[str], None]
 
 # Diffusion times that are tried: so many, down to and up to this factor.
@@ -63,68 +64,7 @@ TIME_FACTOR, TIMES = 8.0, 13
 MAX_TESTED = (
     1 << 17
 )  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
-PAPERS = "papers"
 LEAST = "least"
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryOptions:
-    """How to recover: the estimator and what it is told; refused at once where options do not go together.
-
-    Attributes:
-        estimator: The estimator that answers beside R.
-        max_mass: The largest mass that one source may have.
-        max_sources: The most sources to consider; None for the estimator's own limit.
-        count: The number of sources, where it is known.
-        seed: Seed of the estimator's draws; None for a hash of the readings.
-        fit: What is not known of the field and is estimated too.
-        radius: How far R may be from the readings; "papers" for sigma sqrt(m), None for the default.
-        communities: On a graph: how many communities to look for; 1 for none.
-    """
-
-    estimator: Estimator
-    max_mass: float = 1.0
-    max_sources: int | None = None
-    count: int | None = None
-    seed: int | None = None
-    fit: tuple[Unknown, ...] = ()
-    radius: float | Literal["papers"] | None = None
-    communities: int = 2
-
-    def __post_init__(self) -> None:
-        for one in self.fit:
-            if one not in get_args(Unknown):
-                raise InvalidParameter(
-                    f"`fit` takes offset, time or sensors, got {one!r}; nothing was recovered"
-                )
-        takes = self.estimator.options
-        if self.count is not None and "count" not in takes and not self.fit:
-            counting = [
-                n for n in sorted(estimator_names()) if "count" in estimator_named(n).options
-            ]
-            raise InvalidParameter(
-                f"`count` goes with `estimator` {' or '.join(counting)}, or `fit`; nothing was recovered"
-            )
-        if self.count is not None and self.max_sources is not None:
-            raise InvalidParameter(
-                "`count` says how many there are, `max_sources` how many at most: give one; "
-                "nothing was recovered"
-            )
-        if self.max_sources is not None and "max_sources" not in takes:
-            raise InvalidParameter(
-                f"`max_sources` goes with an estimator that counts sources, not with {self.estimator.name}; "
-                "nothing was recovered"
-            )
-
-    def limit(self, noise: float | None) -> dict[str, Any]:
-        """The radius of R as `recover` takes it: as asked, or as the noise says."""
-        if self.radius is not None and self.radius != PAPERS:
-            return {"radius": self.radius}
-        if noise is None:
-            raise InvalidParameter(
-                "readings in a .csv need `noise`, or a `radius`; nothing was recovered"
-            )
-        return {"sigma": noise, "radius": self.radius}
 
 
 def recover_sources(
@@ -143,6 +83,7 @@ def recover_sources(
     radius: float | Literal["papers"] | None = None,
     sources: SourcesInput | None = None,
     communities: int = 2,
+    certify: bool = True,
     watch: Watch | None = None,
 ) -> RecoveryResult:
     """Recover roughly where sources are, how many, and how sure that is, from noisy readings.
@@ -176,6 +117,8 @@ def recover_sources(
         sources: True sources of a simulation, to measure errors: a table of cell and mass, a mapping,
             or one mass for each cell.
         communities: On a graph: say which of so many communities the source is in; 1 for none.
+        certify: Whether to bound how far the answer is from the truth at worst, whatever the sources: on a
+            line, half a second or so.
         watch: Called with a sentence when the work begins.
 
     Returns:
@@ -197,7 +140,7 @@ def recover_sources(
     """
     chosen = estimator_named(estimator) if isinstance(estimator, str) else estimator
     options = RecoveryOptions(
-        chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities
+        chosen, max_mass, max_sources, count, seed, tuple(fit), radius, communities, certify
     )
     complete(readings, site=site, known=noise is not None or radius is not None)
     try:
@@ -282,6 +225,7 @@ def recovered(
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
         _level(found, read, options),
+        _certified(stated, answer, read.noise, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -296,6 +240,33 @@ def recovered(
         answer,
         diagnostics,
         None if field is None else found,
+    )
+
+
+def _certified(
+    stated: Recovery, answer: Answer | None, noise: float | None, options: RecoveryOptions
+) -> ErrorCertificate | None:
+    """A bound of the error, of the readings as they were released: what was fitted to them proves nothing.
+
+    An offset may be anything. A fitted time or sensors that are left out were chosen by the readings.
+    """
+    if not options.certify or not noise or set(options.fit) - {"offset"}:
+        return None
+    if answer is None and stated.status != "optimal":
+        return None
+    operator = stated.operator
+    estimate = (
+        Estimate(operator, operator.space.places(stated.support), stated.estimate[stated.support])
+        if answer is None
+        else answer.estimate
+    )
+    return certify_error(
+        operator,
+        stated.readings,
+        estimate,
+        sigma=noise,
+        max_mass=options.max_mass,
+        offset="offset" in options.fit,
     )
 
 

@@ -59,7 +59,8 @@ def recovery_lines(result: RecoveryResult) -> list[Any]:
     else:
         what = "R of the readings as released, without the fitted field: " if told.field else ""
         lines += [f"{name}: {what}{_status(result)}", *_sources(result.least_mass_sources())]
-    return [*lines, *_communities(result), *_distances(result), *_remarks(result)]
+    more = [*_communities(result), *_certified(result), *_distances(result)]
+    return [*lines, *more, *_remarks(result)]
 
 
 def only_r(result: RecoveryResult) -> bool:
@@ -230,6 +231,21 @@ def _communities(result: RecoveryResult) -> list[str]:
         + (", ..." if len(best.members) > MAX_MEMBERS else "")
     )
     return lines
+
+
+def _certified(result: RecoveryResult) -> list[str]:
+    """How wrong the answer can be at worst, in one line."""
+    found = result.diagnostics.error
+    if found is None:
+        return []
+    top = result.certificate.max_mass
+    where = "anywhere" if found.anywhere else "in cells"
+    known = "any offset, " if found.offset else ""
+    return [
+        f"at worst: within {found.bound:.3g} of the truth with {percent(found.level)}, whatever the sources "
+        f"({where}, {known}no cell above {top:g}), if the physics and the noise are right; no answer can be "
+        f"certified below {found.least:.3g}"
+    ]
 
 
 def _distances(result: RecoveryResult) -> list[str]:

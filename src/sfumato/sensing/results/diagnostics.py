@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.misfit import Misfit
     from sfumato.sensing.diagnostics.shared_level import SharedLevel
     from sfumato.sensing.recovery.ceiling import Ceiling
+    from sfumato.sensing.recovery.certified_error import ErrorCertificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,8 @@ class RecoveryDiagnostics:
             what the readings say against it; None where it makes no difference.
         level: The offset of all sensors, where readings are more even than any one source makes them, the
             site has a level and no offset was fitted; None where they are not.
+        error: How far the answer is from the truth at worst, with its proofs; None where nobody asked, not
+            on a line, and where a time or sensors were fitted.
         verdict: Whether to rely on the recovery, from all of these.
     """
 
@@ -155,6 +158,7 @@ class RecoveryDiagnostics:
     suspects: tuple[FaultySensor, ...] = ()
     ceiling: Ceiling | None = None
     level: SharedLevel | None = None
+    error: ErrorCertificate | None = None
     verdict: Verdict = UNJUDGED
 
     @property

@@ -19,6 +19,7 @@ from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate, place_of
 from sfumato.sensing.recovery.ceiling import Ceiling
 from sfumato.sensing.recovery.certificate import Recovery
+from sfumato.sensing.recovery.certified_error import ErrorCertificate
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
@@ -143,6 +144,7 @@ class RecoveryResult:
             "suspects": suspects_json(told.suspects),
             "ceiling": None if told.ceiling is None else told.ceiling.to_json(),
             "shared_level": None if told.level is None else told.level.to_json(),
+            "certified_error": None if told.error is None else told.error.to_json(),
         }
         if told.community is not None:
             data["community"] = told.community.to_json()
@@ -161,6 +163,8 @@ class RecoveryResult:
     def summary(self) -> dict[str, Any]:
         """What `sense recover --json` prints: everything but the proof, the readings and the whole site."""
         data = {**self.to_json(), "site": self.site.name}
+        if self.diagnostics.error is not None:
+            data["certified_error"] = self.diagnostics.error.summary()
         return {name: value for name, value in data.items() if name not in ("dual", "readings")}
 
     @staticmethod
@@ -274,6 +278,9 @@ def _diagnostics(data: Any, answer: Any) -> RecoveryDiagnostics:
         suspects_from(data.get("suspects", ())),
         None if data.get("ceiling") is None else Ceiling.from_json(data["ceiling"]),
         None if data.get("shared_level") is None else SharedLevel.from_json(data["shared_level"]),
+        None
+        if data.get("certified_error") is None
+        else ErrorCertificate.from_json(data["certified_error"]),
     )
 
 

@@ -1,0 +1,288 @@
+"""Who is trusted, and what it costs: maps of one city under several trust models, side by side.
+
+python -m experiments.heatmaps.trust [--quick] [--trials N] [--page docs/reference/trust.md]
+
+The same samples of one made-up city are released at epsilon 1 in every model of MODELS, with noise of
+its exact law from hashes of what it is for: all numbers but seconds are the same on every run. Another
+model is one more entry of MODELS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiments.heatmaps.joint import AtOnce
+from experiments.heatmaps.protocol import chance, generator
+
+from sfumato.heatmap import HeatmapRelease, release_sums
+from sfumato.heatmap.analysis import emd_share, similarity, smooth
+from sfumato.heatmap.benchmark import Place, known_noise, sample_sums, synthetic_places
+from sfumato.heatmap.methods import (
+    JointMethod,
+    MapMethod,
+    PyramidMethod,
+    ShuffledMethod,
+    method_named,
+)
+from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, plan_shuffled
+from sfumato.privacy import REHEARSAL, ApproxDP, Joint, Ledger, Noise, Shuffled
+from sfumato.privacy.accounting import Model
+from sfumato.records import CellSums, guard_sums
+from sfumato.spaces import Area, Grid
+
+AREA = Area(Grid(6), (0.0, 0.0, 1.0, 1.0), "plane")
+USERS = (1_000, 10_000, 100_000)
+EPSILON, BUDGET, SIGMA = Fraction(1), ApproxDP(1, "1e-6"), 0.02
+ROW = 16
+"""Bytes of a place: two doubles."""
+KEYS = Keys(bytes(32)), Keys(bytes([1] * 32))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one map takes beside its arithmetic.
+
+    Attributes:
+        sent: Bytes that a device sends.
+        device: CPU seconds of a device.
+        servers: CPU seconds of servers, beside making the map.
+
+    """
+
+    sent: int
+    device: float = 0.0
+    servers: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedModel:
+    """A row of the table.
+
+    Attributes:
+        name: What it is called.
+        method: The method of its maps.
+        release: Makes a map of some people's sums; the words are what its noise is for.
+        cost: What it takes with so many people.
+
+    """
+
+    name: str
+    method: str
+    release: Callable[[CellSums, tuple[object, ...]], HeatmapRelease]
+    cost: Callable[[int], Cost]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Means over trials of one model with so many people."""
+
+    name: str
+    method: str
+    users: int
+    emd: float
+    similarity: float
+    cost: Cost
+    seconds: float
+
+
+def shuffled_trust(users: int) -> Shuffled:
+    """A tenth may drop out, and a twentieth of all be read by others."""
+    return Shuffled(users * 9 // 10, users, users // 20)
+
+
+def released(
+    method: MapMethod[Any], sums: CellSums, *, noise: Noise, model: Model
+) -> HeatmapRelease:
+    """A rehearsal, which protects nobody."""
+    return release_sums(
+        guard_sums(sums, source=REHEARSAL),
+        AREA,
+        ledger=Ledger.rehearsal(BUDGET, model=model),
+        epsilon=EPSILON,
+        method=method,
+        noise=noise,
+    )[0]
+
+
+def central(name: str) -> TrustedModel:
+    """One hand gathers all rows."""
+
+    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+        return released(
+            method_named(name), sums, noise=known_noise("central", name, *words), model="central"
+        )
+
+    return TrustedModel("central", name, release, lambda _: Cost(ROW))
+
+
+def joint(curious: int) -> TrustedModel:
+    """Three parties keep their rows."""
+    trust = Joint(3, curious)
+
+    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+        noise = AtOnce(trust, generator("joint", curious, *words))
+        return released(JointMethod(method_named("zoom"), trust), sums, noise=noise, model=trust)
+
+    return TrustedModel(f"joint, {curious} of 3 curious", "zoom", release, lambda _: Cost(ROW))
+
+
+def shuffled(width: int) -> TrustedModel:
+    """Devices behind a shuffler, which follow so many cells of a level."""
+
+    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+        trust = shuffled_trust(int(sums.units.sum() >> 20))
+        noise = AtOnce(trust, generator("shuffled", width, *words))
+        return released(ShuffledMethod(PyramidMethod(width), trust), sums, noise=noise, model=trust)
+
+    def cost(users: int) -> Cost:
+        return shuffled_cost(shuffled_plan(users, width))
+
+    return TrustedModel("shuffled", f"pyramid, width {width}", release, cost)
+
+
+def shuffled_plan(users: int, width: int) -> ShufflePlan:
+    """The plan of such a map."""
+    return plan_shuffled(
+        AREA,
+        epsilon=EPSILON,
+        trust=shuffled_trust(users),
+        adder=KEYS[0].public,
+        shuffler=KEYS[1].public,
+        width=width,
+    ).plan
+
+
+def shuffled_cost(plan: ShufflePlan) -> Cost:
+    """Bytes by the plan; seconds of messages sealed and opened here, times how many there are."""
+    sealed, opened = message_seconds(plan)
+    many = plan.cells * plan.messages
+    return Cost(plan.bytes_a_device, sealed * many, opened * many * plan.trust.devices)
+
+
+def message_seconds(plan: ShufflePlan) -> tuple[float, float]:
+    """CPU seconds to make one message, of a whole report, and to open one."""
+    asked = Round(plan.first_level, np.arange(4**plan.first_level))
+    many = asked.cells.size * plan.messages
+    device = Device(plan, [(0.5, 0.5)])
+    began = time.process_time()
+    report = device.report(asked.signed(plan, KEYS[0]))
+    sealed = (time.process_time() - began) / many
+    told = KEYS[1].unseal(report, plan.digest) or b""
+    messages = told[-many * plan.record :]
+    began = time.process_time()
+    for at in range(many):
+        KEYS[0].unseal(messages[at * plan.record : (at + 1) * plan.record], asked.context(plan))
+    return sealed, (time.process_time() - began) / many
+
+
+PAGE = """\
+# Who is trusted, and what it costs
+
+`python -m experiments.heatmaps.trust --page docs/reference/trust.md` makes this page: maps of one
+made-up city at epsilon 1, 64 x 64 cells, means of {trials} samples, with noise of the law of each
+model. EMD is in sides of the map and similarity is 1 for a perfect map, both seen through a blur of
+2 % of the side. All numbers but seconds (CPU, about) come again on every run.
+
+| people | model | method | EMD | similarity | bytes a device | s a device | s of servers |
+|---|---|---|---|---|---|---|---|
+{rows}
+
+- **central**: whoever gathers the rows sees them. A device sends a place, two doubles.
+- **joint** ([how](../how-to/joint.md)): three parties see their own rows; so many of them may use all
+  that they see, and 0 protects against outsiders only. Parties exchange some 30 bytes for each count;
+  their secure sums are not in the seconds (`benchmarks/joint.py`).
+- **shuffled** ([how](../how-to/shuffled.md)): nobody sees rows; a tenth of the devices may drop out and
+  a twentieth be read by others; delta is below 1e-10. Maps are pyramids: compare them with the central
+  one, of width 20. Seconds of servers are those of opening all messages, which can be done side by side.
+"""
+
+MODELS: list[TrustedModel] = [
+    central("zoom"),
+    central("pyramid"),
+    joint(0),
+    joint(1),
+    shuffled(20),
+    shuffled(64),
+]
+
+
+def run(
+    place: Place, users: Sequence[int], trials: int, *, watch: Callable[[str], None]
+) -> list[Row]:
+    """Every model with every number of people."""
+    rows = []
+    for many in users:
+        samples = [
+            sample_sums(place, many, AREA.grid, rng=generator("trust", many, trial))
+            for trial in range(trials)
+        ]
+        for model in MODELS:
+            model.release(samples[0], ("compiled",))  # what is compiled once is in no row
+            began = time.process_time()
+            maps = [model.release(one, (many, trial)) for trial, one in enumerate(samples)]
+            seconds = (time.process_time() - began) / trials
+            scores = [judged(made, sums) for made, sums in zip(maps, samples, strict=True)]
+            emd, shared = np.mean(scores, axis=0).tolist()
+            rows.append(Row(model.name, model.method, many, emd, shared, model.cost(many), seconds))
+            watch(f"{many} people, {model.name} by {model.method}: EMD {emd:.4f}")
+    return rows
+
+
+def judged(made: HeatmapRelease, sums: CellSums) -> tuple[float, float]:
+    """EMD in sides, and similarity, both through the blur."""
+    truth = np.zeros(AREA.grid.size)
+    truth[sums.codes] = sums.units / sums.units.sum()
+    seen, shown = smooth(AREA.grid.image(truth), SIGMA), made.image(sigma=SIGMA)
+    return emd_share(shown, seen, AREA, level=5), similarity(shown, seen)
+
+
+def page(rows: Sequence[Row], trials: int) -> str:
+    """The table as a page."""
+    made = [
+        f"| {row.users:,} | {row.name} | {row.method} | {row.emd:.4f} | {row.similarity:.3f} | "
+        f"{row.cost.sent:,} | {about(row.cost.device)} | {about(row.seconds + row.cost.servers)} |"
+        for row in rows
+    ]
+    return PAGE.format(trials=trials, rows="\n".join(made))
+
+
+def about(seconds: float) -> str:
+    """Seconds to one digit."""
+    if seconds == 0:
+        return "0"
+    digit = float(f"{seconds:.0e}")
+    return f"{digit:,.0f}" if digit >= 1 else f"{digit:g}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run, and write or print the page."""
+    parser = argparse.ArgumentParser(description="Maps of one city under several trust models")
+    parser.add_argument("--quick", action="store_true", help="few people, in seconds")
+    parser.add_argument("--trials", type=int, default=20, help="samples of the city")
+    parser.add_argument("--page", type=Path, help="write the page here")
+    given = parser.parse_args(argv)
+    users = (200,) if given.quick else USERS
+    trials = 1 if given.quick else given.trials
+    place = synthetic_places(1, people=max(users), chance=chance)[0]
+
+    def watch(step: str) -> None:
+        print(step, file=sys.stderr, flush=True)
+
+    found = page(run(place, users, trials, watch=watch), trials)
+    if given.page is None:
+        print(found, end="")
+    else:
+        given.page.write_text(found, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Check a certified error without trusting whoever made it: from operator, readings and its proofs alone.
+
+It shares no code with the search (`solver` is not imported, and a test holds that). It is written to be read,
+not to be fast.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato._types import FloatArray, IntArray
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.recovery.answer import Estimate
+from sfumato.sensing.recovery.certified_error import ErrorCertificate, strong_directions
+
+SLACK = 1e-7
+"""By how much rounding may move a share, a direction or the bound, in shares and in parts of the line."""
+FINER = 32  # nodes of a piece: so many that a cruder bend is still a smaller one
+
+
+def check_error(
+    found: ErrorCertificate,
+    operator: Operator,
+    readings: FloatArray,
+    estimate: Estimate,
+    *,
+    sigma: float,
+    max_mass: float,
+) -> str:
+    """Why a certificate does not hold; "" if it does.
+
+    For each cut and each side, no sources that explain the readings have a larger share there: with h_i the
+    most of c_i - M_i'z in piece i and e = quantile sigma, y'z + e |z|_1 + max_mass sum_i cells_i (h_i - b)_+
+    is at most 0.
+
+    Args:
+        found: The certificate.
+        operator: Maps masses of cells to readings, on a line.
+        readings: One noisy reading for each sensor.
+        estimate: The answer that it is of.
+        sigma: Standard deviation of the noise of a reading.
+        max_mass: The most mass that a cell may hold.
+
+    Returns:
+        A sentence, or nothing.
+    """
+    wrong = _wrong_directions(found, operator, sigma=sigma, max_mass=max_mass)
+    if wrong:
+        return wrong
+    count = found.directions.shape[1]
+    may_move = sigma * float(ndtri((1 + found.level ** (1 / count)) / 2))
+    positions = operator.space.places(np.arange(operator.space.size))[:, 0]
+    edges = _edges(positions)
+    # The piece of each cell: how many cuts are to the left of it; a cut at a cell counts it to its left.
+    piece = np.searchsorted(found.cuts, positions, side="left")
+    cuts = found.cuts.size
+    if set(piece.tolist()) != set(range(cuts + 1)):
+        return "its cuts are not between the cells of the line"
+    seen = found.directions.T @ readings
+    for row, z in enumerate(found.duals):
+        cut, left = row % cuts, row < cuts
+        stated = float(found.high[cut]) if left else 1 - float(found.low[cut])
+        if stated >= 1:
+            continue  # it says nothing
+        least = _least_in_cells(operator, found.directions @ z, edges if found.anywhere else None)
+        inside = (piece <= cut) if left else (piece > cut)
+        excess = np.zeros(cuts + 1)
+        np.maximum.at(excess, piece, np.maximum(inside - stated - least, 0.0))
+        cells = np.bincount(piece, minlength=cuts + 1)
+        value = float(seen @ z) + may_move * float(np.abs(z).sum())
+        value += max_mass * float(cells @ excess)
+        if value > SLACK * max_mass * cells.sum():
+            side = "left" if left else "right"
+            return f"the share to the {side} of {found.cuts[cut]:g} is not proved to be at most {stated:g}"
+    bound = _distance(found, estimate, positions, edges, piece)
+    if bound > found.bound + SLACK * float(edges[-1] - edges[0]):
+        return f"the shares bound the distance by {bound:g}, not by {found.bound:g}"
+    return ""
+
+
+def _wrong_directions(
+    found: ErrorCertificate, operator: Operator, *, sigma: float, max_mass: float
+) -> str:
+    """Noise is Gaussian in orthonormal directions that were chosen without the readings."""
+    directions = found.directions
+    if directions.ndim != 2 or directions.shape[0] != operator.shape[0]:
+        return "its directions do not fit the sensors"
+    if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > SLACK:
+        return "its directions are not orthonormal"
+    if found.offset and np.abs(directions.sum(axis=0)).max() > SLACK * directions.shape[0]:
+        return "its directions see the offset"
+    again = strong_directions(operator, sigma=sigma, max_mass=max_mass, offset=found.offset)
+    same = again.shape == directions.shape and np.allclose(
+        again @ again.T, directions @ directions.T, atol=1e-6
+    )
+    return "" if same else "its directions are not those that the site and the noise give"
+
+
+def _edges(positions: FloatArray) -> FloatArray:
+    middle = (positions[1:] + positions[:-1]) / 2
+    first, last = 2 * positions[0] - middle[0], 2 * positions[-1] - middle[-1]
+    return np.concatenate([[first], middle, [last]])
+
+
+def _least_in_cells(operator: Operator, dual: FloatArray, edges: FloatArray | None) -> FloatArray:
+    """The least that a unit in each cell reads, weighed by a dual vector; anywhere between edges if given.
+
+    Between two nodes h apart it is below the lower one by at most h^2 / 8 times the largest second derivative,
+    which is g(0) / width^2 for each sensor.
+    """
+    width = operator.kernel_width
+    if edges is None or width is None:
+        return dual @ operator.columns(np.arange(operator.space.size))
+    sensors = operator.sensors.positions[:, 0]
+    peak = 1 / (width * math.sqrt(2 * math.pi))
+    least = np.empty(edges.size - 1)
+    for cell, (begin, end) in enumerate(pairwise(edges)):
+        nodes = np.linspace(begin, end, FINER + 1)
+        reads = dual @ (peak * np.exp(-(((sensors[:, np.newaxis] - nodes) / width) ** 2) / 2))
+        sag = ((end - begin) / FINER) ** 2 / 8 * peak / width**2 * np.abs(dual).sum()
+        least[cell] = reads.min() - sag
+    return least
+
+
+def _distance(
+    found: ErrorCertificate,
+    estimate: Estimate,
+    positions: FloatArray,
+    edges: FloatArray,
+    piece: IntArray,
+) -> float:
+    """The integral of how far a distribution function within the band can be from the estimate's."""
+    low = np.concatenate([[0.0], found.low, [1.0]])
+    high = np.concatenate([[0.0], found.high, [1.0]])
+    order = np.argsort(estimate.places[:, 0], kind="stable")
+    at, total = estimate.places[order, 0], float(estimate.masses.sum())
+    shares = np.cumsum(estimate.masses[order]) / total
+    first = edges[:-1] if found.anywhere else positions
+    last = edges[1:] if found.anywhere else positions
+    marks = np.unique(np.concatenate([at, first, last]))
+    area = 0.0
+    for begin, end in pairwise(marks):
+        middle = (begin + end) / 2
+        reached = np.searchsorted(at, middle, side="right")
+        share = float(shares[reached - 1]) if reached else 0.0
+        # Mass up to here is at least that left of the piece's begin and at most that left of its end.
+        begun, ended = int(np.sum(first < middle)), int(np.sum(last < middle))
+        lowest = 0.0 if ended == 0 else low[piece[ended - 1] + (not _goes_on(piece, ended))]
+        highest = 0.0 if begun == 0 else high[piece[begun - 1] + 1]
+        area += (end - begin) * max(highest - share, share - lowest)
+    return area
+
+
+def _goes_on(piece: IntArray, ended: int) -> bool:
+    """Whether the cell after those that have ended is of the same piece as the last of them."""
+    return ended < piece.size and bool(piece[ended] == piece[ended - 1])

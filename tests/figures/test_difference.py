@@ -22,7 +22,7 @@ def drawn(hatched: np.ndarray, frame: Frame) -> np.ndarray:
     axis.set_ylim(0, 1)
     flow = arrows(np.ones((SIDE, SIDE - 1)), np.zeros((SIDE - 1, SIDE)), (SIDE, SIDE))
     _arrows(axis, DifferenceLayers(hatched, UNIT, "", flow, SIDE, ""), frame)
-    return np.concatenate([np.asarray(one.get_offsets()) for one in axis.collections] or [[]])
+    return np.concatenate([np.empty((0, 2)), *(one.get_offsets() for one in axis.collections)])
 
 
 def test_arrows_are_not_drawn_on_hatched_ground() -> None:

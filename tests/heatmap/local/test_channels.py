@@ -22,6 +22,7 @@ from sfumato.heatmap.local import (
     odds_below,
     patch_channel,
 )
+from sfumato.heatmap.local.channels import Channel
 from sfumato.heatmap.local.question import channel_from_json
 
 pytestmark = pytest.mark.unit
@@ -83,7 +84,7 @@ def exact_law(channel: Channel, cell: int) -> dict[tuple[int, ...], Fraction]:
 
 
 def test_what_is_sampled_has_exactly_the_law_that_is_checked() -> None:
-    small = [
+    small: list[Channel] = [
         SubsetSelection(5, 2, Fraction(3, 2)),
         disk_channel(LEVEL_1, Fraction(5, 2), size=2),
         disk_area_channel(1, Fraction(3), radius=1),

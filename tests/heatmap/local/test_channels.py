@@ -22,7 +22,6 @@ from sfumato.heatmap.local import (
     odds_below,
     patch_channel,
 )
-from sfumato.heatmap.local.channels import Channel
 from sfumato.heatmap.local.question import channel_from_json
 
 pytestmark = pytest.mark.unit

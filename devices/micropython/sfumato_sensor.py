@@ -48,7 +48,9 @@ class Aes:
                 for c in range(0, 16, 4):
                     for i in range(4):
                         a, b = t[c + i], t[c + (i + 1) % 4]
-                        s.append(_twice(a) ^ _twice(b) ^ b ^ t[c + (i + 2) % 4] ^ t[c + (i + 3) % 4])
+                        s.append(
+                            _twice(a) ^ _twice(b) ^ b ^ t[c + (i + 2) % 4] ^ t[c + (i + 3) % 4]
+                        )
             else:
                 s = t
             s = [a ^ b for a, b in zip(s, words[16 * r : 16 * r + 16])]

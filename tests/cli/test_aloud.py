@@ -50,7 +50,8 @@ OTHERS = """
     name neighbors nodes normalize note on once operator operator_option out outer outline outputs
     over paid_only pair pairs period places plane plot pooling
     proximity quick
-    quiet radius rate readings roads relation report rows rows_per_user runs samples seed sensors show_completion
+    quiet radius rate readings roads relation report
+    rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
     windows without_suspects x y zones history rounds height template

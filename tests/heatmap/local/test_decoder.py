@@ -134,7 +134,7 @@ def test_two_rounds_go_by_questions_alone() -> None:
     evidence = evidence_of(first, simulate_reports(first.channel, early, rng=rng))
     second = next_question(plan, first, decode([evidence], 5000))
     assert Question.from_json(second.to_json()) == second
-    assert second.part == (first.part[1], 1)
+    assert second.part == (first.part[1], Fraction(1))
     assert len(second.cells) == plan.cells
     with pytest.raises(InvalidInput, match="digest"):
         Question.from_json({**second.to_json(), "users": 6})

@@ -126,6 +126,39 @@ def test_a_device_takes_no_plan_that_costs_more_than_it_says(changed: dict[str, 
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"scales": [str(Fraction(UNITS, 60)), str(Fraction(-UNITS, 59))]}, "scale of a plan"),
+        ({"scales": ["0"]}, "scale of a plan"),
+        ({"scales": ["1/1000"], "epsilon": "1e9"}, "epsilon of a plan"),
+        ({"scales": ["1e-300"], "messages": 1}, "scale of a plan"),
+        ({"scales": []}, "levels must lie in"),
+        ({"epsilon": "0"}, "epsilon of a plan"),
+        ({"epsilon": "-1"}, "epsilon of a plan"),
+        ({"width": -1, "messages": 1}, "width of a plan"),
+        ({"width": 0}, "width of a plan"),
+        ({"width": 3}, "4..first_level of a plan"),
+        ({"width": 2**200}, "width of a plan"),
+        ({"delta": "2000", "messages": 1}, "delta of a plan"),
+        ({"delta": "0"}, "delta of a plan"),
+        ({"messages": 0}, "messages of a plan"),
+        ({"messages": 10**9}, "messages of a plan"),
+        ({"bits": 63}, "bits of a plan"),
+        ({"bits": 0}, "bits of a plan"),
+        ({"decay": float("nan")}, "decay of a plan"),
+        ({"first_level": -1}, "levels must lie in"),
+        ({"adder": str(SHUFFLER.public)}, "must be two"),
+    ],
+)
+def test_a_forged_plan_is_taken_by_no_device(changed: dict[str, Any], rule: str) -> None:
+    """Whatever sum its cost would have: every number is in its own range."""
+    forged = {**small_plan(levels=2).to_json(), **changed}
+    with pytest.raises(InvalidInput, match=rf"not a plan of a shuffled map: .*{rule}"):
+        ShufflePlan.from_json(forged)
+
+
+@pytest.mark.unit
 def test_plans_read_as_they_are_written(tmp_path: Path) -> None:
     PLAN.write(tmp_path / "plan.json")
     again = read_plan(tmp_path / "plan.json")

@@ -13,6 +13,7 @@ from sfumato.privacy import Shuffled
 from sfumato.spaces import area_in_degrees
 
 ADDER, SHUFFLER = Keys(bytes(range(32))), Keys(bytes(range(1, 33)))
+SESSION = bytes(range(16))
 BOUNDS = (11.2, 43.74, 11.32, 43.81)
 PLACE, FAR = (11.21, 43.75), (11.31, 43.80)
 

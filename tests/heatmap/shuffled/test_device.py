@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.chance import assert_share
-from tests.heatmap.shuffled.sessions import ADDER, FAR, PLACE, SHUFFLER, devices_of, small_plan
+from tests.heatmap.shuffled.sessions import (
+    ADDER,
+    FAR,
+    PLACE,
+    SESSION,
+    SHUFFLER,
+    devices_of,
+    small_plan,
+)
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, make_keys, read_plan
@@ -26,7 +34,7 @@ FOUR = Round(1, np.arange(4))
 
 def opened(report: bytes, plan: ShufflePlan = PLAN) -> bytes:
     """What the shuffler reads of a report."""
-    told = SHUFFLER.unseal(report, plan.digest)
+    told = SHUFFLER.unseal(report, plan.digest + SESSION)
     assert told is not None
     return told
 
@@ -46,7 +54,9 @@ def test_mass_is_in_whole_units() -> None:
 @pytest.mark.unit
 def test_a_report_says_nothing_by_its_size() -> None:
     asked = FOUR.signed(PLAN, ADDER)
-    sizes = {len(Device(PLAN, places).report(asked)) for places in ([], [PLACE], [PLACE, FAR])}
+    sizes = {
+        len(Device(PLAN, places).report(asked, SESSION)) for places in ([], [PLACE], [PLACE, FAR])
+    }
     assert sizes == {PLAN.report_bytes(4)}
     assert PLAN.bytes_a_device == PLAN.report_bytes(4)
 
@@ -55,8 +65,8 @@ def test_a_report_says_nothing_by_its_size() -> None:
 def test_neither_hand_alone_reads_a_report() -> None:
     """The shuffler sees who and no message; the adder messages, and not who."""
     device = Device(PLAN, [PLACE])
-    report = device.report(FOUR.signed(PLAN, ADDER))
-    assert ADDER.unseal(report, PLAN.digest) is None
+    report = device.report(FOUR.signed(PLAN, ADDER), SESSION)
+    assert ADDER.unseal(report, PLAN.digest + SESSION) is None
     told = opened(report)
     assert told[:TOKEN] == device.token
     messages, context = told[TOKEN + 1 :], FOUR.context(PLAN)
@@ -73,11 +83,11 @@ def test_a_level_is_answered_once(tmp_path: Path) -> None:
     plan, memory = small_plan(levels=2), tmp_path / "answered.json"
     asked = Round(1, np.arange(4)).signed(plan, ADDER)
     device = Device(plan, [PLACE], memory=memory)
-    device.report(asked)
+    device.report(asked, SESSION)
     for one in (device, Device(plan, [PLACE], memory=memory)):
         with pytest.raises(InvalidInput, match="level 1 was answered, and each is answered once"):
-            one.report(asked)
-    Device(plan, [PLACE], memory=memory).report(Round(2, np.arange(5)).signed(plan, ADDER))
+            one.report(asked, SESSION)
+    Device(plan, [PLACE], memory=memory).report(Round(2, np.arange(5)).signed(plan, ADDER), SESSION)
 
 
 @pytest.mark.unit
@@ -97,11 +107,11 @@ def test_rounds_that_are_not_of_the_plan_are_not_answered(
 ) -> None:
     device = Device(PLAN, [PLACE])
     with pytest.raises(InvalidInput, match=because):
-        device.report(asked.signed(PLAN, by))
+        device.report(asked.signed(PLAN, by), SESSION)
     other = replace(PLAN, title="another")
     with pytest.raises(InvalidInput, match="not signed"):
-        device.report(FOUR.signed(other, ADDER))
-    device.report(FOUR.signed(PLAN, ADDER))
+        device.report(FOUR.signed(other, ADDER), SESSION)
+    device.report(FOUR.signed(PLAN, ADDER), SESSION)
 
 
 @pytest.mark.unit
@@ -189,7 +199,7 @@ def test_keys_and_tokens_are_files(tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_messages_are_added_up_and_spoilt_ones_counted() -> None:
     asked = FOUR.signed(PLAN, ADDER)
-    reports = [opened(device.report(asked))[TOKEN + 1 :] for device in devices_of(PLAN, 3)]
+    reports = [opened(device.report(asked, SESSION))[TOKEN + 1 :] for device in devices_of(PLAN, 3)]
     reports.append(bytes(len(reports[0])))
     sums, spoilt = added_up(PLAN, FOUR, memoryview(mix(reports, PLAN.record)), ADDER)
     assert spoilt == 4 * PLAN.messages
@@ -205,7 +215,7 @@ def test_every_device_adds_its_own_noise() -> None:
     asked = FOUR.signed(plan, ADDER)
     noises = []
     for device in devices_of(plan, 10):
-        told = memoryview(opened(device.report(asked), plan)[TOKEN + 1 :])
+        told = memoryview(opened(device.report(asked, SESSION), plan)[TOKEN + 1 :])
         counts = centred(added_up(plan, FOUR, told, ADDER)[0], bits=plan.bits)
         noises.append((counts - [1, 0, 0, 0]).tolist())
     assert np.any(noises), "devices add no noise"

@@ -13,6 +13,7 @@ import pytest
 from tests.heatmap.shuffled.sessions import (
     ADDER,
     PLACE,
+    SESSION,
     SHUFFLER,
     devices_of,
     running,
@@ -176,17 +177,19 @@ def test_a_device_counts_once_and_only_if_enrolled() -> None:
                 ask(at, {"do": "report"}, report, timeout=600)
             return str(problem.value)
 
-        first = own.report(asked)
-        assert "no round is open" in refused(first)
+        assert "no round is open" in refused(bytes(plan.report_bytes(4)))
         opener = Thread(target=_opened, args=(at, asked))
         opener.start()
-        assert ask(at, {"do": "round", "after": 0}, timeout=600)[1] == asked
-        assert "not enrolled" in refused(stranger.report(asked))
+        told, announced = ask(at, {"do": "round", "after": 0}, timeout=600)
+        assert announced == asked
+        session = bytes.fromhex(told["session"])
+        first = own.report(asked, session)
+        assert "not enrolled" in refused(stranger.report(asked, session))
         assert "not of the size" in refused(first[:-1])
         assert "not sealed for this round" in refused(bytes(len(first)))
         ask(at, {"do": "report"}, first, timeout=600)
         again = Device(plan, [PLACE], token=own.token)
-        assert "has reported in this round" in refused(again.report(asked))
+        assert "has reported in this round" in refused(again.report(asked, session))
         with pytest.raises(SessionStopped, match="is open, or was asked for"):
             ask(at, {"do": "open"}, asked, timeout=600)
         for odd in ({"do": "report", "size": -1}, {"do": "all"}, {"do": "over"}):
@@ -195,6 +198,29 @@ def test_a_device_counts_once_and_only_if_enrolled() -> None:
         # Ended by whoever runs it: the opener is told nothing.
         _release(at)
         opener.join(600)
+
+
+def test_a_report_that_was_recorded_is_taken_in_no_other_session() -> None:
+    """A shuffler that is started again would mix recorded reports once more, without that of one device."""
+    plan = small_plan()
+    asked, recorded, said = Round(1, np.arange(4)).signed(plan, ADDER), bytes(1), []
+    device = Device(plan, [PLACE])
+    for _ in range(2):
+        with running(plan) as address:
+            at = parse_address(address)
+            opener = Thread(target=_opened, args=(at, asked))
+            opener.start()
+            told, _ = ask(at, {"do": "round", "after": 0}, timeout=600)
+            if not said:
+                recorded = device.report(asked, bytes.fromhex(told["session"]))
+            try:
+                ask(at, {"do": "report"}, recorded, timeout=600)
+                said.append("taken")
+            except SessionStopped as problem:
+                said.append(str(problem))
+            _release(at)
+            opener.join(600)
+    assert said == ["taken", "the shuffler refuses: the report is not sealed for this round"]
 
 
 def _opened(at: tuple[str, int], asked: bytes) -> None:
@@ -215,7 +241,9 @@ def test_shares_of_devices_that_are_gone_are_drawn_by_the_adder(
     plan, asked = small_plan(), Round(1, np.arange(4))
     reports = []
     for device in devices_of(plan, 16):
-        told = SHUFFLER.unseal(device.report(asked.signed(plan, ADDER)), plan.digest)
+        told = SHUFFLER.unseal(
+            device.report(asked.signed(plan, ADDER), SESSION), plan.digest + SESSION
+        )
         assert told is not None
         reports.append(told[TOKEN + 1 :])
     missing: list[int] = []

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato._types import IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import read_json, write_file
-from sfumato.heatmap.shuffled.plan import TOKEN, ShufflePlan
+from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import Round, sealed_messages
 from sfumato.heatmap.shuffled.sealing import seal
 from sfumato.privacy.noise import draw_shares, split_into_messages
@@ -54,11 +54,12 @@ class Device:
             told = read_json(self._memory, "a device's memory", undone="nothing was sent")
             self.answered = max(self.answered, int(told.get(plan.digest.hex(), self.answered)))
 
-    def report(self, announced: bytes) -> bytes:
+    def report(self, announced: bytes, session: bytes) -> bytes:
         """Answer a round, sealed to the shuffler: once for each level, whoever asks again.
 
         Args:
             announced: The round as the adder signed it.
+            session: 16 bytes of the shuffler that it has drawn anew: it takes the report in this session alone.
 
         Returns:
             The report, of a size that says nothing about the places.
@@ -68,6 +69,10 @@ class Device:
 
         """
         plan, asked = self.plan, Round.checked(announced, self.plan)
+        if len(session) != SESSION:
+            raise InvalidInput(
+                f"a session is {SESSION} bytes, got {len(session)}; nothing was sent"
+            )
         if asked.level <= self.answered:
             raise InvalidInput(
                 f"level {asked.level} was answered, and each is answered once; nothing was sent"
@@ -80,7 +85,7 @@ class Device:
         values = self._counted(asked) + shares
         messages = split_into_messages(values, plan.messages, bits=plan.bits)
         told = self.token + bytes([asked.level]) + sealed_messages(plan, asked, messages)
-        return seal(told, plan.shuffler, context=plan.digest)
+        return seal(told, plan.shuffler, context=plan.digest + session)
 
     def _counted(self, asked: Round) -> IntArray:
         up = 2 * (self.plan.area.grid.levels - asked.level)

@@ -25,8 +25,8 @@ from sfumato.privacy.noise import MOST_BITS
 from sfumato.spaces import Area, Grid
 
 FORMAT = "sfumato shuffle plan/1"
-INDEX, TOKEN = 4, 16
-"""Bytes that say which cell a message is of, and that a device is known to the shuffler by."""
+INDEX, TOKEN, SESSION = 4, 16, 16
+"""Bytes that say which cell a message is of, by which a shuffler knows a device, and a session is known."""
 MOST_EPSILON = 64
 """More than that of a level, or of a map, protects nobody: no device takes such a plan."""
 

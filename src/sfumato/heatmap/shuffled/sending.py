@@ -59,25 +59,32 @@ def send_reports(
     say, address = watch or (lambda _: None), parse_address(shuffler)
     first, rounds, sent = devices[0], 0, 0
     while True:
-        announced = _next_round(address, first.answered, timeout)
-        if announced is None:
+        found = _next_round(address, first.answered, timeout)
+        if found is None:
             return SentReports(len(devices), rounds, sent)
-        reports = (device.report(announced) for device in devices)
+        reports = (device.report(*found) for device in devices)
         sent += _sent(address, reports, timeout)
         rounds += 1
         say(f"level {first.answered}: answered")
 
 
-def _next_round(address: tuple[str, int], after: int, timeout: float) -> bytes | None:
-    """The next round as it was signed; None where the map is done."""
+def _next_round(address: tuple[str, int], after: int, timeout: float) -> tuple[bytes, bytes] | None:
+    """The next round as it was signed, and the shuffler's session; None where the map is done."""
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         told, body = ask(address, {"do": "round", "after": after}, timeout=timeout)
         if told.get("state") == "open":
-            return body
+            return body, _session(told)
         if told.get("state") == "over":
             return None
     raise SessionStopped(f"no round was opened in {timeout:g} s")
+
+
+def _session(told: dict[str, Any]) -> bytes:
+    try:
+        return bytes.fromhex(told["session"])
+    except (KeyError, TypeError, ValueError):
+        raise SessionStopped("the shuffler does not say its session; nothing was sent") from None
 
 
 def _sent(address: tuple[str, int], reports: Iterable[bytes], timeout: float) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.shuffled.plan import TOKEN, ShufflePlan
+from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import OVER, Round, mix
 from sfumato.heatmap.shuffled.sealing import Keys
 from sfumato.heatmap.shuffled.wire import MOST_HEADER, read_header, write_frame
@@ -73,6 +74,9 @@ class Shuffler:
             )
         self.plan, self._keys, self._wait, self._enrolled = plan, keys, wait, enrolled
         self._say = watch or (lambda _: None)
+        # Of this process alone: a report that one session has mixed can be opened in no other, so that
+        # whoever has recorded it cannot have it mixed again without that of somebody.
+        self._session = os.urandom(SESSION)
         self._changed = asyncio.Condition()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._announced: bytes | None = None
@@ -161,10 +165,10 @@ class Shuffler:
                 return {"state": "over"}, b""
             if self._round is None or self._announced is None or self._round.level <= after:
                 return {"state": "wait"}, b""
-            return {"state": "open"}, self._announced
+            return {"state": "open", "session": self._session.hex()}, self._announced
 
     async def _take(self, sealed: bytes, asked: Round) -> None:
-        told = self._keys.unseal(sealed, self.plan.digest)
+        told = self._keys.unseal(sealed, self.plan.digest + self._session)
         if told is None or self._round is not asked or told[TOKEN] != asked.level:
             raise Refused("the report is not sealed for this round")
         # Tokens are kept as hashes, as those that may report are; none leaves this process.

@@ -230,7 +230,7 @@ def test_a_shuffler_keeps_no_order() -> None:
     from scipy import stats
 
     reports = [bytes([one]) for one in range(3)]
-    seen = Counter(mix(reports, 1) for _ in range(3000))
+    seen = Counter(bytes(mix(reports, 1)) for _ in range(3000))
     assert len(seen) == 6, "a shuffler keeps the order of arrival"
     assert stats.chisquare(list(seen.values())).pvalue > 1e-6
     assert sorted(uniform_order(1000).tolist()) == list(range(1000))

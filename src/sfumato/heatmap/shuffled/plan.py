@@ -156,6 +156,11 @@ class ShufflePlan:
         return sum(map(self.report_bytes, self.cells_by_level))
 
     @property
+    def shuffler_bytes(self) -> int:
+        """Memory that the shuffler needs: reports of the largest round, their mixed copy, and an order."""
+        return 3 * self.trust.devices * self.report_bytes(max(self.cells_by_level))
+
+    @property
     def digest(self) -> bytes:
         """The SHA-256 of the plan: everything that is sealed or signed is so for it."""
         return hashlib.sha256(canonical(self.to_json()).encode()).digest()

@@ -18,14 +18,20 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import OVER, Round, mix
 from sfumato.heatmap.shuffled.sealing import Keys
-from sfumato.heatmap.shuffled.wire import MOST_HEADER, read_header, write_frame
+from sfumato.heatmap.shuffled.wire import (
+    MOST_HEADER,
+    POLL_SECONDS,
+    RETRY_SECONDS,
+    read_header,
+    write_frame,
+)
 
 Watch = Callable[[str], None]
 MEMORY = 2**31
-"""Bytes of reports that are held at most, unless said otherwise: half of them while they are mixed."""
+"""Bytes that reports and their mixed copy may take, unless said otherwise."""
 AT_ONCE = 64
 READ_SECONDS = 60.0
-POLL_SECONDS = 20.0
+POLLERS = 500
 
 
 class Refused(Exception):
@@ -66,10 +72,9 @@ class Shuffler:
         """
         if keys.public != plan.shuffler:
             raise InvalidInput("the key is not that of the plan's shuffler; nothing was started")
-        needed = 3 * plan.trust.devices * plan.report_bytes(max(plan.cells_by_level))
-        if needed > memory:
+        if plan.shuffler_bytes > memory:
             raise InvalidParameter(
-                f"reports of {plan.trust.devices} devices with their mixed copies take {needed} bytes, "
+                f"reports of {plan.trust.devices} devices, mixed, take {plan.shuffler_bytes} bytes, "
                 f"`memory` is {memory}; nothing was started"
             )
         self.plan, self._keys, self._wait, self._enrolled = plan, keys, wait, enrolled
@@ -84,6 +89,7 @@ class Shuffler:
         self._reports: dict[bytes, bytes] = {}
         self._last = plan.first_level - 1
         self._over = asyncio.Event()
+        self._waiting, self._sent_away = 0, False
 
     async def serve(
         self, host: str, port: int, *, ready: Callable[[int], None] | None = None
@@ -101,8 +107,8 @@ class Shuffler:
             if ready is not None:
                 ready(int(server.sockets[0].getsockname()[1]))
             await self._over.wait()
-            # Devices that still wait are told that it is over.
-            await asyncio.sleep(0.1)
+            # Devices that still wait are told that it is over; those that were sent away ask again.
+            await asyncio.sleep(4 * RETRY_SECONDS if self._sent_away else 0.1)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -121,7 +127,7 @@ class Shuffler:
 
     async def _answer(
         self, header: dict[str, Any], reader: asyncio.StreamReader
-    ) -> tuple[dict[str, Any], bytes]:
+    ) -> tuple[dict[str, Any], bytes | bytearray]:
         size = header["size"]
         match header.get("do"):
             case "plan":
@@ -152,19 +158,28 @@ class Shuffler:
     async def _read(self, reader: asyncio.StreamReader, size: int) -> bytes:
         return await asyncio.wait_for(reader.readexactly(size), READ_SECONDS)
 
-    async def _current(self, after: int) -> tuple[dict[str, Any], bytes]:
+    async def _current(self, after: int) -> tuple[dict[str, Any], bytes | bytearray]:
         """The round that is open, once it is of a level after the one given."""
 
         def found() -> bool:
             return self._over.is_set() or (self._round is not None and self._round.level > after)
 
         async with self._changed:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait_for(found), POLL_SECONDS)
+            # A connection is held for so many; the others ask again.
+            busy = self._waiting >= POLLERS and not found()
+            if busy:
+                self._sent_away = True
+            else:
+                self._waiting += 1
+                try:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._changed.wait_for(found), POLL_SECONDS)
+                finally:
+                    self._waiting -= 1
             if self._over.is_set():
                 return {"state": "over"}, b""
             if self._round is None or self._announced is None or self._round.level <= after:
-                return {"state": "wait"}, b""
+                return {"state": "wait", "busy": busy}, b""
             return {"state": "open", "session": self._session.hex()}, self._announced
 
     async def _take(self, sealed: bytes, asked: Round) -> None:
@@ -184,7 +199,7 @@ class Shuffler:
             if len(self._reports) == self.plan.trust.devices:
                 self._changed.notify_all()
 
-    async def _open(self, announced: bytes) -> tuple[dict[str, Any], bytes]:
+    async def _open(self, announced: bytes) -> tuple[dict[str, Any], bytes | bytearray]:
         """A round: announced, awaited, mixed and forwarded if enough devices came; forgotten in any case."""
         asked, trust = Round.checked(announced, self.plan), self.plan.trust
         async with self._changed:

@@ -87,7 +87,7 @@ def test_two_hundred_devices_through_a_shuffler_process(folder: Path) -> None:
         devices.start()
         found = run(
             *("collect", "plan.json", "--shuffler", address, "--key", "adder.key", "--quiet"),
-            *("--ledger", "phones.ledger", "--out", "map.json", "--timeout", str(WAIT)),
+            *("--ledger", "phones.ledger", "--out", "map.json", "--timeout", str(WAIT + 60)),
         )
         devices.join(WAIT)
         _, said = process.communicate(timeout=WAIT)
@@ -106,8 +106,8 @@ def test_two_hundred_devices_through_a_shuffler_process(folder: Path) -> None:
         *("collect", "plan.json", "--shuffler", address, "--key", "adder.key"),
         *("--ledger", "phones.ledger", "--out", "again.json"),
     )
-    assert again.exit_code == 3
-    assert "left in" in again.output
+    assert again.exit_code != 0
+    assert "this plan was paid for as entry 1" in again.output
 
 
 def _played(address: str) -> str:

@@ -25,6 +25,7 @@ from sfumato.errors import (
     InvalidInput,
     InvalidParameter,
     LedgerMismatch,
+    ReleasedAlready,
     SessionStopped,
 )
 from sfumato.heatmap.shuffled import (
@@ -126,6 +127,39 @@ def test_too_few_devices_stop_a_map_and_the_charge_stands(tmp_path: Path) -> Non
     )
     assert "what was charged stands" in str(stopped.value)
     assert ledger.statement().count == 1
+    # The same command again is another charge for nothing.
+    with pytest.raises(
+        ReleasedAlready, match=r"paid for as entry 1 of .*nothing was charged again"
+    ):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger)
+    assert ledger.statement().count == 1
+
+
+def test_devices_are_told_when_a_map_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[ShuffleSession] = []
+    monkeypatch.setattr(ShuffleSession, "finish", ended.append)
+    with running(PLAN, wait=0.0) as address, pytest.raises(SessionStopped):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=made(tmp_path))
+    assert len(ended) == 1
+
+
+def test_a_session_that_has_begun_is_noticed_before_the_charge(tmp_path: Path) -> None:
+    ledger, asked = made(tmp_path), Round(1, np.arange(4)).signed(PLAN, ADDER)
+    with running(PLAN, wait=0.0) as address:
+        _opened(parse_address(address), asked)
+        with pytest.raises(SessionStopped, match="levels of this session were asked for"):
+            collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger)
+    assert ledger.statement().count == 0
+
+
+def test_an_adder_waits_longer_than_a_round_or_charges_nothing(tmp_path: Path) -> None:
+    ledger = made(tmp_path)
+    with (
+        running(PLAN, wait=600.0) as address,
+        pytest.raises(InvalidParameter, match="`timeout` must be at least 60 s more, got 600"),
+    ):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger, timeout=600)
+    assert ledger.statement().count == 0
 
 
 def test_a_shuffler_of_another_plan_is_noticed_before_the_charge(tmp_path: Path) -> None:

@@ -131,7 +131,11 @@ class Shuffler:
         size = header["size"]
         match header.get("do"):
             case "plan":
-                return {"digest": self.plan.digest.hex()}, b""
+                return {
+                    "digest": self.plan.digest.hex(),
+                    "fresh": self._last < self.plan.first_level and not self._over.is_set(),
+                    "wait": self._wait,
+                }, b""
             case "round":
                 return await self._current(int(header.get("after", -1)))
             case "report":

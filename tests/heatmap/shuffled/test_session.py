@@ -137,7 +137,7 @@ def test_too_few_devices_stop_a_map_and_the_charge_stands(tmp_path: Path) -> Non
 
 def test_devices_are_told_when_a_map_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[ShuffleSession] = []
-    monkeypatch.setattr(ShuffleSession, "finish", ended.append)
+    monkeypatch.setattr(ShuffleSession, "finish", lambda session: ended.append(session))
     with running(PLAN, wait=0.0) as address, pytest.raises(SessionStopped):
         collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=made(tmp_path))
     assert len(ended) == 1

@@ -47,7 +47,7 @@ def running(plan: ShufflePlan, **options: Any) -> Iterator[str]:
 
     def run() -> None:
         async def serve() -> None:
-            shuffler = Shuffler(plan, SHUFFLER, **{"wait": 600.0, **options})
+            shuffler = Shuffler(plan, SHUFFLER, **{"wait": 600.0, "enrolled": None, **options})
             loops.append((asyncio.get_running_loop(), shuffler))
             await shuffler.serve("127.0.0.1", 0, ready=found)
 

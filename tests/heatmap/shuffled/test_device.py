@@ -20,7 +20,7 @@ from tests.heatmap.shuffled.sessions import (
     small_plan,
 )
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, make_keys, read_plan
 from sfumato.heatmap.shuffled.device import mass_of_places, parse_place, read_token
 from sfumato.heatmap.shuffled.plan import TOKEN
@@ -88,6 +88,45 @@ def test_a_level_is_answered_once(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="level 1 was answered, and each is answered once"):
             one.report(asked, SESSION)
     Device(plan, [PLACE], memory=memory).report(Round(2, np.arange(5)).signed(plan, ADDER), SESSION)
+
+
+@pytest.mark.unit
+def test_a_device_has_a_budget_of_its_own(tmp_path: Path) -> None:
+    """Over all plans in its memory; a level more of a plan costs nothing more, another plan does."""
+    first, second = small_plan(levels=2), small_plan(levels=2, title="another")
+    limits: dict[str, Any] = {"memory": tmp_path / "m.json", "most_epsilon": 7, "most_delta": 1}
+    late = Device(second, [PLACE], **limits)
+    for level in (1, 2):
+        device = Device(first, [PLACE], **limits)
+        device.report(Round(level, np.arange(4)).signed(first, ADDER), SESSION)
+        assert device.spent == first.cost
+    with pytest.raises(BudgetExceeded, match="`most_epsilon` is 7, with this plan it would be 8"):
+        Device(second, [PLACE], **limits)
+    with pytest.raises(BudgetExceeded, match="nothing was sent"):
+        late.report(Round(1, np.arange(4)).signed(second, ADDER), SESSION)
+    assert late.answered == 0
+    with pytest.raises(BudgetExceeded, match="`most_delta`"):
+        Device(second, [PLACE], **{**limits, "most_epsilon": 8, "most_delta": first.cost[1]})
+    Device(second, [PLACE], **{**limits, "most_epsilon": 8})
+    with pytest.raises(InvalidParameter, match="give `memory` too"):
+        Device(second, [PLACE], most_epsilon=8)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "held",
+    [
+        "[]",
+        "3",
+        '{"a": 1}',
+        '{"a": {"level": "1", "epsilon": "1", "delta": "0"}}',
+        '{"a": {"level": 1, "epsilon": "-1", "delta": "0"}}',
+    ],
+)
+def test_a_memory_that_is_none_is_said(held: str, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(held)
+    with pytest.raises(InvalidInput, match="memory"):
+        Device(PLAN, [PLACE], memory=tmp_path / "m.json")
 
 
 @pytest.mark.unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -92,6 +93,8 @@ def test_a_map_comes_of_devices(ran: Ran) -> None:
     assert ran.sent.rounds == 2
     assert "20 devices answered 2 rounds" in shuffled_text(ran.sent)
     assert "counts in 2 rounds of 20 to 20 devices" in shuffled_text(result)
+    assert "anybody could report, and whoever did often counts as many" in shuffled_text(result)
+    assert "only enrolled devices" in shuffled_text(replace(result, enrolled=True))
     saved = read_heatmap(ran.folder / "map.json")
     assert saved.guarantee == result.map.guarantee
     # Maps of nobody are simulated with the noise of the shuffled model.
@@ -226,7 +229,12 @@ def test_a_device_counts_once_and_only_if_enrolled() -> None:
         assert "has reported in this round" in refused(again.report(asked, session))
         with pytest.raises(SessionStopped, match="is open, or was asked for"):
             ask(at, {"do": "open"}, asked, timeout=600)
-        for odd in ({"do": "report", "size": -1}, {"do": "all"}, {"do": "over"}):
+        for odd in (
+            {"do": "report", "size": -1},
+            {"do": "all"},
+            {"do": "over"},
+            {"do": "round", "after": math.inf},
+        ):
             with pytest.raises(SessionStopped):
                 ask(at, odd, b"", timeout=600)
         # Ended by whoever runs it: the opener is told nothing.
@@ -305,6 +313,6 @@ def test_shares_of_devices_that_are_gone_are_drawn_by_the_adder(
 
 def test_memory_is_bounded() -> None:
     with pytest.raises(InvalidParameter, match="`memory`"):
-        Shuffler(PLAN, SHUFFLER, memory=10_000)
+        Shuffler(PLAN, SHUFFLER, memory=10_000, enrolled=None)
     with pytest.raises(InvalidInput, match="not that of the plan's shuffler"):
-        Shuffler(PLAN, ADDER)
+        Shuffler(PLAN, ADDER, enrolled=None)

@@ -136,4 +136,4 @@ def collect_shuffled(
         written,
         maps,
     )
-    return ShuffledResult(released, agreed.digest.hex(), tuple(session.rounds))
+    return ShuffledResult(released, agreed.digest.hex(), tuple(session.rounds), session.enrolled)

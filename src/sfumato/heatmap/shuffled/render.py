@@ -75,6 +75,12 @@ def _collected(result: ShuffledResult) -> str:
         f"{min(one.arrived for one in rounds)} to {max(one.arrived for one in rounds)} devices, "
         f"{bytes_text(sum(one.received for one in rounds))} received"
         + (f"; {spoilt} messages could not be read: some device lies" if spoilt else "")
+        + (
+            "; only enrolled devices could report"
+            if result.enrolled
+            else "; anybody could report, and whoever did often counts as many: the guarantee holds if at most "
+            "the curious of a batch were not honest devices"
+        )
     )
 
 

@@ -80,12 +80,14 @@ class ShuffledResult:
         release: The map, what was paid, what is left, and the files that were written.
         digest: The SHA-256 of the plan.
         rounds: The rounds, coarsest first.
+        enrolled: Whether the shuffler says that it took reports of enrolled devices alone.
 
     """
 
     release: ReleaseResult
     digest: str
     rounds: tuple[OpenedRound, ...]
+    enrolled: bool
 
     @property
     def map(self) -> HeatmapRelease:
@@ -98,6 +100,7 @@ class ShuffledResult:
             **self.release.to_json(),
             "shuffled": {
                 "digest": self.digest,
+                "enrolled": self.enrolled,
                 "rounds": [
                     {
                         "level": one.level,

@@ -59,6 +59,11 @@ def send_reports(
     """
     say, address = watch or (lambda _: None), parse_address(shuffler)
     first, rounds, sent = devices[0], 0, 0
+    (epsilon, delta), (all_epsilon, all_delta) = first.plan.cost, first.spent
+    say(
+        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}; with all that it "
+        f"has answered before epsilon {float(all_epsilon):.6g}, delta {float(all_delta):.2g}"
+    )
     while True:
         found = _next_round(address, first.answered, timeout)
         if found is None:

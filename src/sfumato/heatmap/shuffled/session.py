@@ -92,7 +92,7 @@ class ShuffleSession(SharedNoise):
         self._say = watch or (lambda _: None)
         self.values = CellsAsked(plan.area)
         self.rounds: list[OpenedRound] = []
-        self.begun = False
+        self.begun, self.enrolled = False, False
 
     @property
     def trust(self) -> InShares:
@@ -108,7 +108,7 @@ class ShuffleSession(SharedNoise):
             raise SessionStopped(
                 "levels of this session were asked for: start the shuffler again; nothing was charged"
             )
-        wait = told.get("wait")
+        self.enrolled, wait = told.get("enrolled") is True, told.get("wait")
         if not isinstance(wait, int | float) or not self._timeout >= wait + MIX_SECONDS:
             raise InvalidParameter(
                 f"a round waits {wait} s for devices: `timeout` must be at least {MIX_SECONDS:g} s more, got "

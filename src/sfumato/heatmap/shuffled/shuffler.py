@@ -50,8 +50,8 @@ class Shuffler:
         plan: ShufflePlan,
         keys: Keys,
         *,
+        enrolled: frozenset[str] | None,
         wait: float = 600.0,
-        enrolled: frozenset[str] | None = None,
         memory: int = MEMORY,
         watch: Watch | None = None,
     ) -> None:
@@ -60,8 +60,9 @@ class Shuffler:
         Args:
             plan: The plan, with the public keys of this shuffler.
             keys: Its own keys.
+            enrolled: The SHA-256 of tokens of devices that may report; None for anybody, of whom one may
+                then report as many: a guarantee for devices that are honest in number alone.
             wait: How many seconds a round waits for devices; it ends when all have sent.
-            enrolled: The SHA-256 of tokens of devices that may report; anybody, if None.
             memory: How many bytes of reports it may hold, with their mixed copy.
             watch: Told of each step; never of who sent what.
 
@@ -118,7 +119,7 @@ class Shuffler:
             except (Refused, InvalidInput) as problem:
                 told, body = {"refused": str(problem)}, b""
             await write_frame(writer, told, body)
-        except (OSError, ValueError, TypeError, TimeoutError, EOFError):
+        except (OSError, ValueError, TypeError, TimeoutError, EOFError, RecursionError):
             pass  # whoever sends nothing that can be read is left alone
         finally:
             writer.close()
@@ -135,9 +136,13 @@ class Shuffler:
                     "digest": self.plan.digest.hex(),
                     "fresh": self._last < self.plan.first_level and not self._over.is_set(),
                     "wait": self._wait,
+                    "enrolled": self._enrolled is not None,
                 }, b""
             case "round":
-                return await self._current(int(header.get("after", -1)))
+                after = header.get("after", -1)
+                if type(after) is not int:
+                    raise Refused("a level is a whole number")
+                return await self._current(after)
             case "report":
                 async with self._slots:
                     asked = self._round
@@ -195,6 +200,9 @@ class Shuffler:
         if self._enrolled is not None and token.hex() not in self._enrolled:
             raise Refused("this device is not enrolled")
         async with self._changed:
+            # The round may have ended while this waited: what is kept now would be of no round.
+            if self._round is not asked:
+                raise Refused("the round is over")
             if token in self._reports:
                 raise Refused("this device has reported in this round")
             if len(self._reports) >= self.plan.trust.devices:

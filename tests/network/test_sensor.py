@@ -127,6 +127,19 @@ def test_a_missing_reading_sends_the_last_one_under_fresh_noise(folder: Path) ->
 
 
 @pytest.mark.unit
+def test_a_reading_is_not_held_into_another_window(folder: Path) -> None:
+    """Each window has a budget of its own: one reading in many of them would be averaged out."""
+    sensor = Sensor(make_sensor(folder, window="1m"))
+    began = START - START % 60_000
+    after = (1000, 2000, 60_000, 61_000, 120_000)
+    made = [sensor.make(began + ms, {"0": 3.0} if ms == 1000 else {}) for ms in after]
+    sensor.close()
+    found = unsealed(folder, made)
+    assert [status for _, status in found] == ["read", "held", "none", "none", "none"]
+    assert [value for value, _ in found[2:]] == [0, 0, 0]
+
+
+@pytest.mark.unit
 def test_what_was_not_acknowledged_is_sent_again_as_it_was(folder: Path) -> None:
     config = make_sensor(folder)
     _, first = ran(config, {"0": 1.0}, rounds=2, acked=False)

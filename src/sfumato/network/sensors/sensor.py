@@ -55,6 +55,7 @@ class Sensor:
         self._check_key = self.device.check_key
         self._places = [self.site.sensors.names.index(name) for name in config.sensors]
         self._held: dict[str, float] = {}
+        self._held_in: datetime | None = None
         self._book: tuple[datetime, Ledger] | None = None
 
     @property
@@ -82,7 +83,7 @@ class Sensor:
 
         Args:
             round_ms: The round, in milliseconds since 1970.
-            new: The readings that are new; for others the last ones are held.
+            new: The readings that are new; for others the last ones of this window are held.
 
         Returns:
             The bytes to send, now or again.
@@ -96,9 +97,12 @@ class Sensor:
                 f"{self.outbox.limit} packets wait for the broker in {self.outbox.folder}; "
                 "the round was not made and nothing was charged"
             )
-        values, status = self._values(new)
         moment = _EPOCH + timedelta(milliseconds=round_ms)
         start = window_of(moment, self.config.window_length)
+        if start != self._held_in:
+            # One reading under the budgets of many windows would be told by their average.
+            self._held, self._held_in = {}, start
+        values, status = self._values(new)
         book = self._ledger(start)
         snapshot = release_snapshot(
             values,
@@ -120,7 +124,7 @@ class Sensor:
         os.close(self._lock)
 
     def _values(self, new: Mapping[str, float]) -> tuple[dict[str, float], Status]:
-        """A reading of every sensor: the new one, the last one, or what an empty place reads."""
+        """A reading of every sensor: new, the last one of the window, or what an empty place reads."""
         names = self.inputs
         self._held |= {name: new[name] for name in names if name in new}
         never = [name for name in names if name not in self._held]

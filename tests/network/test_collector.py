@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
+from sfumato.errors import InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
+from sfumato.network.collector import collector as collector_module
 from sfumato.network.collector.rounds import ClosedRound
+from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
+from sfumato.network.wire import WireLoss
 from sfumato.sensing import Site
 from sfumato.sensing.release import CheckKeys, write_check_keys
 from sfumato.sensing.results import RecoveryResult
@@ -124,6 +128,40 @@ def test_missing_late_and_double_sensors_are_solved_without_and_said(
     assert collector.state.refused == {"duplicate": 1, "late": 1}
     assert [p.late for p in collector.store.last_packets(devices[0].name, 5)] == [True]
     assert len(heard.rounds) == 1
+    collector.close()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "cost",
+    [WireLoss("rho", 1e6), WireLoss("epsilon", 1e6, 0.5), WireLoss("epsilon", 1.0, 1e-300)],
+)
+def test_no_cost_that_a_device_states_stops_the_rounds(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, cost: WireLoss
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    one, *others = twins(hall)
+    feed(collector, others, 0, rng)
+    assert collector.take(*one.send(0, 0.1, cost=cost)) == "taken"
+    collector.turn()
+    assert sum(collector.state.rounds.values()) == 1
+    json.dumps(collector.state.to_json(), allow_nan=False)
+    collector.close()
+
+
+@pytest.mark.fault
+def test_a_promise_that_cannot_be_added_up_is_left_out(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Promise:
+        raise InvalidParameter("too large to add up")
+
+    monkeypatch.setattr(collector_module, "promise_of", refuse)
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    walk(collector, clock, twins(hall), range(1), rng)
+    assert (collector.state.rounds["recovered"], collector.state.promise) == (1, None)
     collector.close()
 
 

@@ -151,8 +151,10 @@ def test_malformed_payloads_are_refused_and_nothing_else(key: bytes) -> None:
     [
         ("sigma", float("nan"), "sigma is a finite number above 0"),
         ("sigma", float("inf"), "sigma is a finite number above 0"),
-        ("cost", WireLoss("rho", -1.0), "a loss is finite"),
-        ("cost", WireLoss("rho", 1.0, 0.5), "a loss is finite"),
+        ("cost", WireLoss("rho", -1.0), "a loss lies in"),
+        ("cost", WireLoss("rho", 1.1e6), "a loss lies in"),
+        ("left", WireLoss("epsilon", 1.0, 1e-301), "a loss lies in"),
+        ("cost", WireLoss("rho", 1.0, 0.5), "a loss lies in"),
         ("sensors", (3, 3), "readings of different sensors"),
         ("device", "", "a device's name"),
         ("device", "a\n", "a device's name"),

@@ -26,6 +26,10 @@ CODE_BYTES = 16
 MAX_BYTES = 147 + MAX_DEVICE_BYTES + 10 * MAX_READINGS
 """No packet is longer: a receiver drops more before it looks at it."""
 
+MAX_LOSS = 1e6
+MIN_DELTA = 1e-300
+"""What lies beyond them promises nothing, and no accounting can add it up."""
+
 LawName = Literal["rounded-gaussian", "gaussian"]
 LossKind = Literal["epsilon", "rho"]
 Status = Literal["read", "held", "none"]
@@ -355,7 +359,9 @@ def _check(packet: Packet) -> None:
         "a period has 1 ms or more": 0 < packet.period_ms < 2**32,
         "sigma is a finite number above 0": 0 < packet.sigma < math.inf,
         "an exponent lies in -1100..1000": -1100 <= packet.exponent <= 1000,
-        "a loss is finite and not negative": _is_loss(packet.cost) and _is_loss(packet.left),
+        "a loss lies in 0..1e6, a delta is 0 or 1e-300..1": (
+            _is_loss(packet.cost) and _is_loss(packet.left)
+        ),
         "a window lies in 1970..9999": packet.window is None or _is_window(packet.window),
         "there are 1 to 1024 readings of different sensors": (
             0 < len(packet.sensors) <= MAX_READINGS
@@ -380,8 +386,8 @@ def _is_hex(text: str, size: int) -> bool:
 
 def _is_loss(loss: WireLoss) -> bool:
     return (
-        0 <= loss.amount < math.inf
-        and 0 <= loss.delta < 1
+        0 <= loss.amount <= MAX_LOSS
+        and (loss.delta == 0 or MIN_DELTA <= loss.delta < 1)
         and (loss.kind != "rho" or not loss.delta)
     )
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.gate import Gate, Refusal
@@ -302,16 +302,21 @@ class Collector:
     def _count(self, done: Recovered) -> None:
         self._counted[state_of(done)] += 1
         packets = [packet for packet, _ in done.closed.packets.values()]
-        window = window_of(packets)
-        key, count = self._window
-        if key != window or not count:
-            # What was paid before a restart counts too; and so do rounds that were skipped.
-            began = 0 if window is None else int(window[0].timestamp() * 1000)
-            count = self.store.count_rounds(began // self.config.period_ms)
-        self._window = (window, count + 1)
-        self._promise = promise_of(packets, window, count + 1)
         if done.found is not None:
             self._last = done
+        window = window_of(packets)
+        key, count = self._window
+        try:
+            if key != window or not count:
+                # What was paid before a restart counts too; and so do rounds that were skipped.
+                began = 0 if window is None else int(window[0].timestamp() * 1000)
+                count = self.store.count_rounds(began // self.config.period_ms)
+            self._window = (window, count + 1)
+            self._promise = promise_of(packets, window, count + 1)
+        except StoreFailed as problem:
+            self._window, self._promise, self._problem = (None, 0), None, str(problem)
+        except SfumatoError:  # what devices state cannot be added up
+            self._promise = None
 
     def _resume(self) -> None:
         """Windows against replays, rounds that are closed, and those that were not, from the store."""

@@ -69,8 +69,8 @@ def run_sensor(
     """Run a sensor: read, quantise, charge, seal, and publish on a fixed schedule, until it is stopped.
 
     When a round is, and when its packet is sent, follows from the clock and the period alone; every packet of
-    a device has the same size. A round without a reading sends the last one of its window again under fresh noise, which
-    only the key holder can tell.
+    a device has the same size. A round without a reading sends the last one of its window again under
+    fresh noise, which only the key holder can tell.
 
     Args:
         config: What sensor.toml says.

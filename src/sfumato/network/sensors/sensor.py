@@ -22,7 +22,16 @@ from pathlib import Path
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.outbox import Outbox
-from sfumato.network.wire import Packet, Status, WireLoss, WireWindow, encode, sealed
+from sfumato.network.wire import (
+    MAX_LOSS,
+    MIN_DELTA,
+    Packet,
+    Status,
+    WireLoss,
+    WireWindow,
+    encode,
+    sealed,
+)
 from sfumato.privacy import ZCDP, ApproxDP, DiscreteGaussian, Ledger, Loss, PureDP
 from sfumato.privacy.accounting import double_above
 from sfumato.sensing.model import Site, read_site
@@ -180,7 +189,7 @@ class Sensor:
 
 
 def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
-    """The site and the noise that a configuration names, held against each other; nothing is written.
+    """The site and the noise that a configuration names: files that are whole and of one site; nothing is written.
 
     Args:
         config: The configuration.
@@ -189,8 +198,9 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         The site and the plan.
 
     Raises:
-        InvalidInput: A file cannot be read, or the plan is of another site or costs more than the share of a
-            round; nothing was charged.
+        InvalidInput: A file cannot be read, the site lacks a sensor, or the plan is of another site or costs
+            more than a packet can state; nothing was charged. Whether a window can pay for all of its
+            rounds is not asked here: `describe_sensor` says it, and the ledger refuses what it cannot.
     """
     site = read_site(config.site)
     unknown = [name for name in config.sensors if name not in site.sensors.names]
@@ -206,6 +216,7 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )
+    wire_loss(plan.cost, up=True)  # what a packet cannot state is refused before anything is charged
     return site, plan
 
 
@@ -224,13 +235,24 @@ def wire_loss(loss: Loss, *, up: bool) -> WireLoss:
     """
     match loss:
         case ZCDP(rho):
-            return WireLoss("rho", _double(rho, up=up))
+            return WireLoss("rho", _amount(rho, up=up))
         case ApproxDP(epsilon, delta):
-            return WireLoss("epsilon", _double(epsilon, up=up), _double(delta, up=up))
+            told = _double(delta, up=up)
+            if 0 < told < MIN_DELTA:
+                told = MIN_DELTA if up else 0.0
+            return WireLoss("epsilon", _amount(epsilon, up=up), told)
         case PureDP(epsilon):
-            return WireLoss("epsilon", _double(epsilon, up=up))
+            return WireLoss("epsilon", _amount(epsilon, up=up))
         case _:
             raise InvalidParameter(f"a packet states epsilon and delta, or rho, got {loss}")
+
+
+def _amount(number: Fraction, *, up: bool) -> float:
+    if number <= MAX_LOSS:
+        return _double(number, up=up)
+    if not up:
+        return MAX_LOSS
+    raise InvalidInput(f"a round costs at most {MAX_LOSS:g}, this plan's more; nothing was charged")
 
 
 def _double(number: Fraction, *, up: bool) -> float:

@@ -13,6 +13,7 @@ from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, t
 from sfumato.errors import InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
 from sfumato.network.collector import collector as collector_module
+from sfumato.network.collector.closed_rounds import RoundLines
 from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
@@ -147,6 +148,29 @@ def test_no_cost_that_a_device_states_stops_the_rounds(
     collector.turn()
     assert sum(collector.state.rounds.values()) == 1
     json.dumps(collector.state.to_json(), allow_nan=False)
+    collector.close()
+
+
+@pytest.mark.fault
+def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, heard = Clock(), Heard()
+    outputs = [RoundLines("/dev/full"), heard]
+    collector = Collector(
+        config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs
+    )
+    devices = twins(hall)
+    walk(collector, clock, devices, range(1), rng)
+    assert len(heard.rounds) == 1
+    assert "cannot append to /dev/full: No space left" in collector.state.store_problem
+    read = collector.store._file  # type: ignore[attr-defined]
+    read.execute("DROP TABLE rounds")
+    collector._window = (None, 0)
+    walk(collector, clock, devices, range(1, 2), rng)
+    collector.forget_before(0)
+    assert "no such table" in collector.state.store_problem
+    assert (len(heard.rounds), collector.state.promise) == (2, None)
     collector.close()
 
 

@@ -32,6 +32,7 @@ from sfumato.network.collector.replay_window import SIZE
 from sfumato.network.collector.rounds import Rounds
 from sfumato.network.collector.state import CollectorState, DeviceState, Promise
 from sfumato.network.collector.store import (
+    SqliteStore,
     Store,
     StoredPacket,
     StoredRound,
@@ -128,7 +129,7 @@ class Collector:
         self._window: tuple[Window, int] = (None, 0)
         self._last: Recovered | None = None
         self._promise: Promise | None = None
-        self._problem = ""
+        self._problem = self._output_problem = ""
         self._ending = False
         self.connected = False
         self.store: Store = open_store(config.store, site=config.site.digest)
@@ -180,6 +181,14 @@ class Collector:
         """Milliseconds since 1970, by the collector's clock."""
         return self._clock()
 
+    def forget_before(self, number: int) -> None:
+        """Delete packets and rounds before a round from a SQLite store; said where it cannot be."""
+        if isinstance(self.store, SqliteStore):
+            try:
+                self.store.forget_before(number)
+            except StoreFailed as problem:
+                self._problem = str(problem)
+
     def close(self) -> None:
         """Keep what is there, finish rounds that wait, and let go of everything."""
         with self._lock:
@@ -219,7 +228,7 @@ class Collector:
                 dict(self._counted),
                 self._rounds.waiting,
                 (self._queue.qsize() + len(self._unkept), self._queue.maxsize),
-                self._problem,
+                self._problem or self._output_problem,
                 None if last is None else last.found,
                 track,
                 tuple(self._device(name, faulty) for name in sorted(self._heard)),
@@ -294,10 +303,17 @@ class Collector:
             except StoreFailed as problem:
                 self._problem = str(problem)
         if finished and self._outputs:
-            state = self.state
-            for done in finished:
-                for one in self._outputs:
+            self._tell(finished)
+
+    def _tell(self, finished: list[Recovered]) -> None:
+        """Tell every output; one that fails costs the others nothing."""
+        state, self._output_problem = self.state, ""
+        for done in finished:
+            for one in self._outputs:
+                try:
                     one.round(done, state)
+                except (SfumatoError, OSError) as problem:
+                    self._output_problem = str(problem)
 
     def _count(self, done: Recovered) -> None:
         self._counted[state_of(done)] += 1

@@ -242,6 +242,29 @@ def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
     collector.close()
 
 
+@pytest.mark.fault
+def test_what_comes_again_is_not_acknowledged_before_it_is_kept(hall: Site, tmp_path: Path) -> None:
+    collector = Collector(config_of(tmp_path, hall), clock=Clock(), threads=False)
+    kept, acknowledged = collector.store.add_packets, list[int]()
+
+    def full(_: object) -> None:
+        raise StoreFailed("the store is full")
+
+    collector.store.add_packets = full  # type: ignore[method-assign]
+    message = twins(hall)[0].send(0, 0.2)
+    assert collector.take(*message, lambda: acknowledged.append(1)) == "taken"
+    assert collector.take(*message, lambda: acknowledged.append(2)) == "resent"  # in the queue
+    collector.turn()
+    assert collector.take(*message, lambda: acknowledged.append(3)) == "resent"  # not kept
+    assert acknowledged == []
+    collector.store.add_packets = kept  # type: ignore[method-assign]
+    collector.turn()
+    assert acknowledged == [1, 2, 3]
+    assert collector.take(*message, lambda: acknowledged.append(4)) == "resent"
+    assert acknowledged == [1, 2, 3, 4]
+    collector.close()
+
+
 def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:

@@ -77,7 +77,7 @@ class _Waiting:
     packet: Packet
     payload: bytes
     now: int
-    done: Acknowledge
+    done: list[Acknowledge]
 
 
 class Collector:
@@ -119,6 +119,7 @@ class Collector:
         self._worker = Worker(recover) if threads else InTurn(recover)
         self._queue: queue.Queue[_Waiting] = queue.Queue(queue_size)
         self._unkept: list[_Waiting] = []
+        self._waiting: dict[bytes, _Waiting] = {}  # all of the queue and of what is unkept
         self._unwritten: deque[StoredRound] = deque(maxlen=1000)
         self._outputs = tuple(outputs)
         self._lock = threading.Lock()
@@ -138,8 +139,8 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken, when it is in the store; what finds the
-        queue full is not, so that the broker sends it again.
+        What is refused is done with at once; what is taken, and what comes again meanwhile, when it is in
+        the store; what finds the queue full is not, so that the broker sends it again.
         """
         with self._lock:
             if self._ending:
@@ -151,15 +152,20 @@ class Collector:
                 if where != "placed" and where != "late":
                     found = self._refuse(where, found.device)
                 else:
+                    one = _Waiting(found, payload, now, [done])
                     try:
-                        self._queue.put_nowait(_Waiting(found, payload, now, done))
+                        self._queue.put_nowait(one)
                     except queue.Full:
                         return self._refuse("queue-full", found.device)
+                    self._waiting[payload] = one
                     self._gate.remember(found, payload)
                     self._arrived.set()
                     return "taken"
             else:
                 self._refuse(found, topic.split("/")[3] if topic.count("/") == 4 else "")
+                if found == "resent" and payload in self._waiting:
+                    self._waiting[payload].done.append(done)
+                    return found
         done()
         return found
 
@@ -287,8 +293,10 @@ class Collector:
                     heard.packet = one.packet
                 if where != "placed":
                     self._refuse(where, one.packet.device)
+                self._waiting.pop(one.payload, None)
         for one in batch:
-            one.done()
+            for done in one.done:
+                done()
 
     def _hand_on(self) -> None:
         finished = self._worker.finished()

@@ -175,6 +175,31 @@ def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"exponent": 400, "values": (2**62,)},
+        {"exponent": 400, "sigma": 1e25},
+        {"sigma": 1e-140},
+        {"sigma": 1e-140, "values": (2**62,)},
+    ],
+)
+def test_one_odd_device_does_not_spoil_the_round_of_the_others(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, odd: dict[str, object]
+) -> None:
+    collector = Collector(config_of(tmp_path, hall), clock=Clock(), threads=False)
+    one, *others = twins(hall)
+    feed(collector, others, 0, rng)
+    assert collector.take(*one.send(0, 0.1, **odd)) == "taken"
+    collector.turn()
+    assert collector.state.rounds["recovered"] == 1
+    assert collector.state.last is not None
+    assert collector.state.last.missing == (hall.sensors.names[0],)
+    assert collector.state.devices[0].refused == {"odd-noise": 1}
+    collector.close()
+
+
+@pytest.mark.fault
 def test_a_promise_that_cannot_be_added_up_is_left_out(
     hall: Site, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

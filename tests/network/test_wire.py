@@ -151,6 +151,9 @@ def test_malformed_payloads_are_refused_and_nothing_else(key: bytes) -> None:
     [
         ("sigma", float("nan"), "sigma is a finite number above 0"),
         ("sigma", float("inf"), "sigma is a finite number above 0"),
+        ("exponent", 401, "an exponent lies in"),
+        ("exponent", -600, "a deviation lies in"),
+        ("sigma", 1e300, "a deviation lies in"),
         ("cost", WireLoss("rho", -1.0), "a loss lies in"),
         ("cost", WireLoss("rho", 1.1e6), "a loss lies in"),
         ("left", WireLoss("epsilon", 1.0, 1e-301), "a loss lies in"),

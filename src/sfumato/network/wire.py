@@ -358,7 +358,8 @@ def _check(packet: Packet) -> None:
         "a round lies in 1970..9999": 0 <= packet.round_ms <= _MAX_ROUND,
         "a period has 1 ms or more": 0 < packet.period_ms < 2**32,
         "sigma is a finite number above 0": 0 < packet.sigma < math.inf,
-        "an exponent lies in -1100..1000": -1100 <= packet.exponent <= 1000,
+        "an exponent lies in -1100..400": -1100 <= packet.exponent <= 400,
+        "a deviation lies in 1e-150..1e150": _is_deviation(packet.sigma, packet.exponent),
         "a loss lies in 0..1e6, a delta is 0 or 1e-300..1": (
             _is_loss(packet.cost) and _is_loss(packet.left)
         ),
@@ -378,6 +379,13 @@ def _check(packet: Packet) -> None:
     for rule, holds in rules.items():
         if not holds:
             raise InvalidParameter(f"{rule}, this packet's does not; nothing was sent or taken")
+
+
+def _is_deviation(sigma: float, exponent: int) -> bool:
+    try:
+        return 1e-150 <= math.ldexp(sigma, exponent) <= 1e150  # its square is a number too
+    except OverflowError:
+        return False
 
 
 def _is_hex(text: str, size: int) -> bool:

@@ -174,6 +174,8 @@ class Collector:
         self._keep()
         with self._lock:
             due = self._rounds.due(self._clock())
+            for device in (device for closed in due for device in closed.odd):
+                self._refuse("odd-noise", device)
         for closed in due:
             self._worker.submit(closed)
         self._hand_on()
@@ -372,7 +374,7 @@ def _gate(config: NetworkConfig) -> Gate:
         config.places(() if keys is None else keys.devices),
         config.period_ms,
         config.key_id if keys is None else keys.key_id,
-        {} if keys is None else keys.devices,
+        None if keys is None else keys.devices,
         frozenset(config.revoked),
     )
 

@@ -109,6 +109,9 @@ class Evidence:
         odds: How much likelier: L(report | c) is `odds` times as large in those cells.
         family: All possible reports of the channel, or a fair sample of them [report, cell], each as
             likely as the next from a cell that it has: from it comes the expected information.
+        whole_family: Whether these are all.
+        sizes: Where they are not, how many cells a possible report has, least and most; any number if
+            nothing is said. How far liars get is worked out for all sets of these sizes.
     """
 
     levels: IntArray
@@ -117,6 +120,8 @@ class Evidence:
     counts: FloatArray
     odds: float
     family: BoolArray
+    whole_family: bool = False
+    sizes: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         cells = self.levels.size

@@ -157,9 +157,7 @@ def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
 ) -> None:
     clock, heard = Clock(), Heard()
     outputs = [RoundLines("/dev/full"), heard]
-    collector = Collector(
-        config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs
-    )
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs)
     devices = twins(hall)
     walk(collector, clock, devices, range(1), rng)
     assert len(heard.rounds) == 1

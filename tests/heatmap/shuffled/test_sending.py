@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         now[0] += seconds
 
     monkeypatch.setattr(sending, "ask", answer)
-    monkeypatch.setattr(sending.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sending.time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", sleep)
     return answers
 
 

@@ -254,7 +254,9 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )
-    wire_loss(plan.cost, up=True)  # what a packet cannot state is refused before anything is charged
+    wire_loss(
+        plan.cost, up=True
+    )  # what a packet cannot state is refused before anything is charged
     return site, plan
 
 

@@ -33,8 +33,7 @@ from sfumato.heatmap.methods import (
     ShuffledMethod,
     method_named,
 )
-from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, plan_shuffled
-from sfumato.heatmap.shuffled.rounds import added_up
+from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, added_up, plan_shuffled
 from sfumato.privacy import REHEARSAL, ApproxDP, Joint, Ledger, Noise, Shuffled
 from sfumato.privacy.accounting import Model
 from sfumato.records import CellSums, guard_sums

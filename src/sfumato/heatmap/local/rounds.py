@@ -21,7 +21,7 @@ from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import CountsPosterior
-from sfumato.heatmap.local.channels import Channel, DiskChannel, SubsetSelection
+from sfumato.heatmap.local.channels import Channel, DiskChannel, KaryResponse, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence
 from sfumato.heatmap.local.odds import Report, odds_below
 from sfumato.heatmap.local.question import FINEST_CELL, Bounds, Question
@@ -318,7 +318,13 @@ def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
     cells = channel.cells
     if isinstance(channel, DiskChannel):
         return disk_rows(channel)
-    size = channel.size if isinstance(channel, SubsetSelection) else _best_size(cells, channel.odds)
+    match channel:
+        case SubsetSelection():
+            size = channel.size
+        case KaryResponse():
+            size = 1
+        case _:
+            size = _best_size(cells, channel.odds)
     if size == 1:
         return np.eye(cells, dtype=np.bool_)
     rng = generator(hashlib.sha256(f"sfumato.local.family|{cells}|{size}".encode()).digest())

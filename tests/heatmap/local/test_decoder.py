@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.analysis import emd_share
 from sfumato.heatmap.local import (
     Evidence,
+    KaryResponse,
     Question,
     SubsetSelection,
     decode,
@@ -22,7 +23,7 @@ from sfumato.heatmap.local import (
     simulate_local_map,
     simulate_reports,
 )
-from sfumato.heatmap.local.rounds import leaf_of_cells
+from sfumato.heatmap.local.rounds import family_of, leaf_of_cells
 from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit
@@ -138,6 +139,12 @@ def test_two_rounds_go_by_questions_alone() -> None:
     assert len(second.cells) == plan.cells
     with pytest.raises(InvalidInput, match="digest"):
         Question.from_json({**second.to_json(), "users": 6})
+
+
+def test_k_ary_reports_are_expected_to_be_of_one_cell() -> None:
+    """A family of larger sets would have information that such reports have not."""
+    channel = KaryResponse(16, Fraction(3))
+    assert family_of(channel).sum(axis=1).tolist() == [1] * 16
 
 
 def test_evidence_that_is_not_whole_is_refused() -> None:

@@ -1,5 +1,6 @@
 from .broker import embedded_broker, free_port
-from .demo import NetworkDemo, Walker, demo_lines, demo_site, run_network_demo, started_at
+from .demo import NetworkDemo, demo_lines, run_network_demo, started_at
+from .demo_walk import Walker, demo_site
 from .mqtt import BrokerConfig, MqttClient
 from .topics import device_of, level_of, readings_filter, readings_topic
 from .unseal import UnsealedPackets, read_packets, unseal_packets

@@ -293,12 +293,23 @@ def evidence_of(question: Question, reports: Mapping[Report, int]) -> Evidence:
             if len(report) != 1 or not 0 <= report[0] < channel.outputs:
                 raise InvalidInput(f"{str(report)[:60]} is no report of this question")
             counts[report[0]] += count
-        return Evidence(levels, codes, family, counts, float(channel.odds), family)
+        return Evidence(
+            levels, codes, family, counts, float(channel.odds), family, whole_family=True
+        )
     likely = np.zeros((len(reports), channel.cells), dtype=np.bool_)
     for at, report in enumerate(reports):
         likely[at, list(channel.likely(report))] = True
     counts = np.array(list(reports.values()), dtype=np.float64)
-    return Evidence(levels, codes, likely, counts, float(channel.odds), family_of(channel))
+    match channel:
+        case SubsetSelection():
+            sizes = (channel.size, channel.size)
+        case KaryResponse():
+            sizes = (1, 1)
+        case _:
+            sizes = (0, channel.cells)
+    return Evidence(
+        levels, codes, likely, counts, float(channel.odds), family_of(channel), sizes=sizes
+    )
 
 
 def disk_rows(channel: DiskChannel) -> BoolArray:

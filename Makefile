@@ -5,7 +5,7 @@ UV     ?= $(or $(wildcard .venv/bin/uv),uv)
 BIN    := .venv/bin
 READY  := .venv/.ready
 
-.PHONY: help setup system lint types test demo bench docs lock clean
+.PHONY: help setup system lint types test soak entities demo bench docs lock clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -31,11 +31,16 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL
+system:  ## install what the tests need beyond Python: a C compiler, Java for Spark, a browser, PostgreSQL, Mosquitto, MicroPython
 	@command -v gcc >/dev/null || { $(call debian,gcc libc6-dev); }
 	@command -v java >/dev/null || { $(call debian,default-jre-headless); }
 	@command -v chromium >/dev/null || { $(call debian,chromium); }
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || { $(call debian,postgresql); }
+	@command -v mosquitto >/dev/null || test -x /usr/sbin/mosquitto || { $(call debian,mosquitto); }
+	@command -v node >/dev/null || { $(call debian,nodejs); }
+	@command -v npm >/dev/null || { $(call debian,npm); }
+	@test -d .venv/micropython/node_modules || { mkdir -p .venv/micropython; cp devices/micropython/package*.json .venv/micropython; \
+	  npm ci --silent --no-audit --no-fund --prefix .venv/micropython; }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet
@@ -49,6 +54,14 @@ test: setup system lint  ## everything that decides: lint, types, tests, doctest
 	@mkdir -p .mypy_cache; $(BIN)/mypy >.mypy_cache/said 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 2 --dist worksteal -q; tests=$$?; \
 	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
+
+soak: setup  ## the long form of a collector's faults: 200 kills, 100,000 malformed payloads
+	@$(BIN)/python -m tests.network.soak
+
+entities: setup  ## the entities of Home Assistant, by its own schemas, in an environment of its own
+	@test -x .venv-entities/bin/python || { $(PYTHON) -m venv .venv-entities && \
+	  .venv-entities/bin/pip install -q --no-deps -r requirements/entities.txt; }
+	@$(BIN)/python -m tests.network.entities | .venv-entities/bin/python tests/network/entities_check.py
 
 demo: setup  ## a small private release, drawn in demo/
 	@$(BIN)/sfumato demo --out demo
@@ -68,5 +81,5 @@ lock:  ## pin again after a change of pyproject.toml (remove requirements/dev.tx
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 clean:  ## remove all that make has made, .venv too
-	@rm -rf .venv site demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-entities site demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

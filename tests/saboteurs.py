@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from tests.audit import saboteurs as audits
 from tests.files import saboteurs as files
+from tests.network import saboteurs as networks
 from tests.privacy import saboteurs as ledgers
 from tests.sensing import saboteurs as sensors
 
@@ -476,7 +477,70 @@ def _draws_without_noise() -> None:
     plant(map_error, "maps_inside", sure)
 
 
+def _true_cell_too_often() -> None:
+    from sfumato.heatmap.local.channels import SubsetSelection
+
+    exact = SubsetSelection.sample
+
+    def oftener(self: Any, cell: int, noise: Any) -> Any:
+        drawn = exact(self, cell, noise)
+        return drawn if cell in drawn or noise.uniform(20, 1)[0] else exact(self, cell, noise)
+
+    plant(SubsetSelection, "sample", oftener)
+
+
+def _device_that_answers_twice() -> None:
+    from sfumato.privacy import Ledger
+
+    def forgetful(_self: Any, _key: str, _request: Any) -> None:
+        return None
+
+    real = Ledger.release
+
+    def under_another_key(self: Any, *given: Any, once: str = "", **more: Any) -> Any:
+        count = self.statement().count
+        return real(self, *given, once=f"{once} {count}" if count else once, **more)
+
+    plant(Ledger, "made_once", forgetful)
+    plant(Ledger, "release", under_another_key)
+
+
 SABOTEURS: dict[str, Saboteur] = {
+    "a sensor that is silent without a reading": Saboteur(
+        networks.silent_without_a_reading,
+        "tests/network/test_sensor.py::test_when_and_how_long_do_not_depend_on_what_was_read",
+        "assert False",
+    ),
+    "dummies that everybody can tell": Saboteur(
+        networks.dummies_not_masked,
+        "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",
+        "assert 1 > 20",
+    ),
+    "a sensor that forgets which rounds were paid": Saboteur(
+        networks.last_round_forgotten,
+        "tests/network/test_sensor.py::test_a_clock_that_jumps_makes_no_round_twice",
+        "assert",
+    ),
+    "a packet that is made again": Saboteur(
+        networks.resends_made_again,
+        "tests/network/test_sensor.py::test_what_was_not_acknowledged_is_sent_again_as_it_was",
+        "assert [",
+    ),
+    "packets acknowledged before they are kept": Saboteur(
+        networks.packets_acknowledged_before_they_are_kept,
+        "tests/network/test_collector.py::test_a_store_that_is_full_accepts_nothing_until_it_is_not",
+        "assert (6, 0) == (0, 0)",
+    ),
+    "packets that are taken again": Saboteur(
+        networks.packets_taken_again,
+        "tests/network/test_gate.py::test_a_packet_is_taken_once_and_its_resend_is_harmless",
+        "assert 'taken' == 'resent'",
+    ),
+    "a collector that checks no codes": Saboteur(
+        networks.codes_not_checked,
+        "tests/network/test_gate.py::test_who_does_not_hold_the_key_sends_in_vain",
+        "assert 'taken' == 'wrong-code'",
+    ),
     "shares of shape 1/n with a curious party": Saboteur(
         ledgers.shares_for_outsiders_only,
         "tests/privacy/test_shared_noise.py::"
@@ -938,6 +1002,18 @@ SABOTEURS: dict[str, Saboteur] = {
         audits.second_sample_taken_for_the_truth,
         "tests/audit/test_ratio.py::test_the_level_holds_and_is_used_on_larger_samples[0.02-0.0]",
         "is not a share of",
+    ),
+    "a channel that sends the true cell a little too often": Saboteur(
+        _true_cell_too_often,
+        "tests/heatmap/local/test_channels.py::"
+        "test_what_is_sampled_has_exactly_the_law_that_is_checked",
+        "Differing items",
+    ),
+    "a device that answers twice": Saboteur(
+        _device_that_answers_twice,
+        "tests/heatmap/local/test_answer.py::"
+        "test_the_same_question_gets_the_same_answer_and_is_paid_once",
+        "BudgetExceeded",
     ),
     "drafts of a foreseeable name": Saboteur(
         files.drafts_of_a_foreseeable_name,

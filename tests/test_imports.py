@@ -35,7 +35,8 @@ DOORS: dict[str, set[str]] = {
     "graphon": {"spaces", "files", "transport", "privacy", "figures"},
     "audit": {"files", "privacy", "figures"},
     "report": CAPABILITIES | {"files", "figures", "privacy"},
-    "cli": GROUND | CAPABILITIES | {"report", "web"},
+    "network": {"spaces", "files", "privacy", "sensing", "figures"},
+    "cli": GROUND | CAPABILITIES | {"report", "web", "network"},
     "web": GROUND | CAPABILITIES | {"report", "cli"},
 }
 FRONT_DOORS = {"cli", "web"}

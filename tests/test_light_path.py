@@ -50,6 +50,18 @@ imagined = guard(readings, bound, source=REHEARSAL)
 rehearsal.release(DiscreteLaplace(40), imagined, noise=KeyedNoise(key))
 """
 
+LOCAL = """
+from fractions import Fraction
+from sfumato.heatmap.local import Question, SubsetSelection, answer, odds_below
+
+cells = tuple((2, code) for code in range(16))
+whole = (Fraction(0), Fraction(1))
+channel = SubsetSelection(16, 2, odds_below(2))
+question = Question("light", 1, 100, Fraction(2), (0.0, 0.0, 1.0, 1.0), cells, whole, channel)
+given = answer(Question.from_json(question.to_json()), [(0.3, 0.4, 1)], device="a", ledger="a.ledger", budget=2)
+assert len(given.report) == 2
+"""
+
 SHUFFLED = """
 import numpy as np
 from fractions import Fraction
@@ -67,7 +79,11 @@ asked = Round(1, np.arange(4)).signed(plan, adder)
 assert len(Device(plan, [(11.25, 43.77)]).report(asked, bytes(16))) == plan.report_bytes(4)
 """
 # What a device does, by name; each runs alone in a fresh process, in an empty folder.
-SCENARIOS = {"ledger and keyed noise": LEDGER, "a report to a shuffler": SHUFFLED}
+SCENARIOS = {
+    "ledger and keyed noise": LEDGER,
+    "a report to a shuffler": SHUFFLED,
+    "an answer to a local question": LOCAL,
+}
 
 MEASURE = """
 import json, re, sys

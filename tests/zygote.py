@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -35,7 +36,8 @@ def run(saboteur: str, test: str, out: str) -> int:
         os.environ["SFUMATO_SABOTEUR"] = saboteur
         # Plugins of others would be read, and rewritten, once more for every saboteur.
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        plain = ["-q", "-x", "-p", "no:cacheprovider"]
+        # At its end that plugin collects garbage, twice, among all that was read before the fork.
+        plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:unraisableexception"]
         code = pytest.main([*plain, "-o", "addopts=--import-mode=importlib", test])
         sys.stdout.flush()
         os._exit(int(code))
@@ -51,6 +53,8 @@ def main() -> None:
             continue
     # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
     importlib.import_module("numba").njit("int64(int64)")(lambda n: n)
+    # To print a failure pytest asks for the module of a file: two thousand paths are made real for it.
+    inspect.getmodule(compile("", "no such file", "exec"))
     # A fork that collected garbage among all of this would copy all of this.
     gc.freeze()
     for line in sys.stdin:

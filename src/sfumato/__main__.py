@@ -1,6 +1,20 @@
-"""`python -m sfumato` is the command `sfumato`, by the interpreter that is named."""
+"""The command `sfumato`, also as `python -m sfumato`: a sensor starts light, all else is the whole program."""
 
-from sfumato.cli.main import main
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    if sys.argv[1:3] == ["sensor", "run"]:
+        from sfumato.cli.network.light import run_light
+
+        code = run_light(sys.argv[3:])
+        if code is not None:
+            sys.exit(code)
+    from sfumato.cli.main import main as whole
+
+    whole()
+
 
 if __name__ == "__main__":
     main()

@@ -3,8 +3,10 @@
 numba keeps machine code beside the source, or in a folder of all its users where it cannot write
 there. Ours is kept in the user's own cache folder, `sfumato/<version>-<digest of all kernels>`, so
 that a second process compiles nothing, from a read-only installation too, and so that a kernel is
-compiled again when another one that it calls has changed. A folder named by `NUMBA_CACHE_DIR` is
-used as it is. Where nothing can be written functions are compiled in each process, and nothing is said.
+compiled again when another one that it calls has changed. It is found by the name of the module, not by
+where that is installed: a new environment or a fresh clone of the same kernels compiles nothing either.
+A folder named by `NUMBA_CACHE_DIR` is used as it is, with numba's own names. Where nothing can be
+written functions are compiled in each process, and nothing is said.
 
 numba itself, half a second of a processor, is loaded when a compiled function is first called: a
 command that calls none does without it.
@@ -14,11 +16,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato import __version__
 
@@ -48,14 +51,41 @@ def cache_folder() -> str:
     from numba.misc import appdirs
 
     digest = hashlib.sha256()
-    # numba looks at the file of a function alone; what functions of other files call is in these.
-    for file in sorted(HERE.rglob("*kernel.py")):
+    # numba looks at the file of a function alone; what functions of other files call is in these, and
+    # in the modules that these take constants from.
+    files = set(HERE.rglob("*kernel.py"))
+    imported = re.compile(r"^from sfumato\.([\w.]+) import", re.MULTILINE)
+    for file in tuple(files):
+        names = imported.findall(file.read_text("utf-8"))
+        files.update(HERE / f"{name.replace('.', '/')}.py" for name in names)
+    for file in sorted(one for one in files if one.is_file()):
         digest.update(file.relative_to(HERE).as_posix().encode() + b"\0" + file.read_bytes())
     folders: Any = appdirs
     return str(
         Path(folders.user_cache_dir("sfumato", appauthor=False))
         / f"{__version__}-{digest.hexdigest()[:12]}"
     )
+
+
+@lru_cache(maxsize=1)
+def _function_cache() -> Any:
+    """A cache of one function, in a folder that is named after its module and not after its path."""
+    from numba.core import caching
+
+    class Locator(caching.UserProvidedCacheLocator):
+        @classmethod
+        def get_suitable_cache_subpath(cls, py_file: str) -> str:
+            if os.environ.get("NUMBA_CACHE_DIR") or not Path(py_file).is_relative_to(HERE):
+                return str(super().get_suitable_cache_subpath(py_file))  # type: ignore[no-untyped-call]
+            return ".".join(Path(py_file).relative_to(HERE).with_suffix("").parts)
+
+    class Kept(caching.CompileResultCacheImpl):
+        _locator_classes: ClassVar[list[Any]] = [Locator]  # type: ignore[misc]
+
+    class FunctionCache(caching.FunctionCache):
+        _impl_class = Kept
+
+    return FunctionCache
 
 
 class Outer:
@@ -74,10 +104,11 @@ class Outer:
             numba = _numba()
             # Read when a function is decorated: what others compile stays where they want it.
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder()
+            made = numba.njit(**self.options)(self.py_func)
             try:
-                made = numba.njit(cache=True, **self.options)(self.py_func)
+                made._cache = _function_cache()(self.py_func)
             except RuntimeError:  # no locator: there is no folder to write to
-                made = numba.njit(**self.options)(self.py_func)
+                pass
             finally:
                 numba.config.CACHE_DIR = before
             self.__dict__["compiled"] = made
@@ -89,7 +120,7 @@ class Outer:
 
 
 def njit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """`numba.njit(cache=True, **options)`, at the first call."""
+    """`numba.njit(**options)` at the first call, with what it makes kept in `cache_folder()`."""
     return partial(njit, **options) if function is None else Outer(function, options)
 
 

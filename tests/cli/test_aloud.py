@@ -40,6 +40,7 @@ ANOTHER_THING = {
 }  # fmt: skip
 OTHERS = """
     curious days me names parties timeout
+    answers ask campaign listen place
     adder anybody at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
@@ -51,10 +52,11 @@ OTHERS = """
     name neighbors nodes normalize note on once operator operator_option out outer outline outputs
     over paid_only pair pairs period places plane plot pooling
     proximity quick
-    quiet radius rate readings relation report rows rows_per_user runs samples seed sensors show_completion
+    quiet radius rate readings roads relation report
+    rows rows_per_user runs samples seed sensors show_completion
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
-    windows without_suspects x y zones history
+    windows without_suspects x y zones history rounds height template
 """
 FREE = set(OTHERS.split())
 

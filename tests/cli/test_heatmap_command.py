@@ -230,8 +230,10 @@ def test_the_other_commands_in_json() -> None:
         "empty",
         "side",
         "degrees",
+        "within",
+        "written",
     ]
-    columns = ["x", "y", "share", "real", "tested"]
+    columns = ["x", "y", "share", "within", "within_low", "within_high", "real", "tested"]
     assert [list(spot) for spot in spots["hotspots"]] == [columns] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)
@@ -265,15 +267,16 @@ def test_a_rehearsal_without_public_rows_is_refused() -> None:
     assert not Path("try.json").exists()
 
 
-def test_a_dry_run_reads_nothing_and_charges_nothing() -> None:
+def test_a_dry_run_reads_no_row_and_charges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("sfumato.heatmap.pipeline.release_plan.sum_cells")
     before = listing()
-    result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run"))
+    result = run(*words("rows.parquet", "--out", "map.png", "--dry-run"))
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
         "would cost epsilon 1; epsilon 100000 left in city.ledger; area of 9.63 x 7.78 km around 43.78N "
         "11.26E, cells of 602 x 649 m; nothing was read or charged\n"
     )
-    result = run(*words("nowhere.parquet", "--out", "map.png", "--dry-run", "--json"))
+    result = run(*words("rows.parquet", "--out", "map.png", "--dry-run", "--json"))
     found = json.loads(result.stdout)
     grid = found.pop("grid")
     assert grid[:2] == pytest.approx([11.2, 43.74], abs=0.05)

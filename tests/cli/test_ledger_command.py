@@ -244,7 +244,7 @@ def test_show_gives_the_whole_statement_as_json() -> None:
     assert list(found) == [
         "ledger", "id", "created", "budget", "neighbors", "unit", "source", "model", "rehearsal", "format",
         "file_format", "clock", "tables", "closed", "spent", "left", "floats", "periods", "teams_spent",
-        "head", "count", "entries",
+        "head", "count", "entries", "undelivered",
     ]  # fmt: skip
     statement = ledger.statement()
     assert (found["id"], found["head"]) == (statement.header.id, statement.head)

@@ -87,14 +87,15 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     assert promised == (
         "epsilon 1000 for each user-day (one user-day added or removed), central model"
     )
-    assert left == "left in days.ledger: epsilon 0"
+    days = "2026-01-05 to 2026-01-08"
+    assert left == f"left for {days} (the least of them) in days.ledger: epsilon 0"
     assert off.startswith("on average mass is ")
     assert " off, by map (all 90% intervals: " in off
     assert "looked at" not in off  # all four
     # Nobody is there on the second and the fourth day; one in twenty such maps is not told from others.
-    days = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
-    empty = [day for day in days if read_heatmap(f"day-{day}.json").empty]
-    assert set(empty) <= {days[1], days[3]}
+    each = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
+    empty = [day for day in each if read_heatmap(f"day-{day}.json").empty]
+    assert set(empty) <= {each[1], each[3]}
     assert marks == [
         f"{len(empty)} of 4 maps indistinguishable from empty: 19 of 20 maps of nobody stay below the "
         f"same mark ({', '.join(empty)})"
@@ -177,8 +178,10 @@ def test_a_zone_moves_the_hours() -> None:
     assert totals[1] == pytest.approx([0, 0, 30], abs=0.5)
 
 
-def test_a_plan_says_the_cost_and_the_frames_and_reads_nothing() -> None:
-    Path("rows.parquet").unlink()
+def test_a_plan_says_the_cost_and_the_frames_and_reads_no_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("sfumato.heatmap.pipeline.release_plan.sum_cells")
     plan = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="1/2")
     assert plan.stdout.startswith(
         "would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; "

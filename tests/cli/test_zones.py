@@ -154,3 +154,24 @@ def test_mistakes_are_one_sentence_and_write_nothing() -> None:
         assert result.stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
     assert run("map.json", "districts.geojson", "--name", "district").exit_code == 0
+
+
+def test_every_file_that_is_asked_for_is_written() -> None:
+    words = [
+        "heatmap",
+        "totals",
+        "map.json",
+        "zones.geojson",
+        "--out",
+        "a.csv",
+        "--out",
+        "b.geojson",
+    ]
+    result = CliRunner().invoke(app, [*words, "--json"])
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["written"] == ["a.csv", "b.geojson"]
+    assert Path("a.csv").is_file()
+    assert len(json.loads(Path("b.geojson").read_text())["features"]) == 3
+    Path("a.csv").unlink()
+    assert CliRunner().invoke(app, words).exit_code != 0  # the second is there, and none is written
+    assert not Path("a.csv").exists()

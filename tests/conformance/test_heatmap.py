@@ -30,10 +30,10 @@ from sfumato.heatmap import (
 )
 from sfumato.heatmap.accuracy import noise_share
 from sfumato.heatmap.analysis import Zone, ZoneTotal
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.heatmap.results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,
@@ -263,11 +263,14 @@ def test_typed_values_and_words_are_the_same_release() -> None:
     assert made[0] == made[1] == made[2]
 
 
-def test_a_dry_run_says_what_the_plan_says_and_reads_nothing() -> None:
+def test_a_dry_run_says_what_the_plan_says_and_reads_no_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("sfumato.heatmap.pipeline.release_plan.sum_cells")
     words = [*WORDS, "--ledger", str(ledger("one.ledger")), "--out", "map.json"]
-    told = command("release", "nowhere.parquet", *words, "--dry-run")
+    told = command("release", "rows.parquet", *words, "--dry-run")
     plan = plan_release(
-        "nowhere.parquet",
+        "rows.parquet",
         user="user",
         bounds=BOX,
         levels=4,

@@ -57,7 +57,7 @@ def ledger() -> Ledger:
 def test_show_is_the_statement(ledger: Ledger) -> None:
     statement = ledger.statement()
     said = told("show", "a.ledger")
-    assert said == {"ledger": "a.ledger", **statement.to_json()}
+    assert said == {"ledger": "a.ledger", **statement.to_json(), "undelivered": []}
     again = LedgerStatement.from_json(said)
     assert again == statement
     assert again.to_json() == statement.to_json()
@@ -120,7 +120,7 @@ def test_days_teams_and_places_are_said_alike(ledger: Ledger) -> None:
     days.release(DiscreteLaplace(8), guard([1, 2], bound, source="city"), team="red")
     statement = days.statement()
     said = told("show", "d.ledger")
-    assert said == {"ledger": "d.ledger", **statement.to_json()}
+    assert said == {"ledger": "d.ledger", **statement.to_json(), "undelivered": []}
     assert LedgerStatement.from_json(said) == statement
     assert said["periods"]["2026-01-05"]["floats"]["left"] == {"epsilon": 0.875}
     assert said["teams_spent"]["red"]["2026-01-05"]["left"]["epsilon"] == "1/8"

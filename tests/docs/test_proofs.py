@@ -26,6 +26,7 @@ NAMES = [
     "flipped-dyads/1",
     "hierarchy/1",
     "joint/1",
+    "local-answer/1",
     "permute-and-flip/1",
     "privtree/1",
     "pyramid/1",
@@ -38,6 +39,7 @@ NAMES = [
 ]
 # Where the public names of a mechanism are, by the start of its module.
 HOMES = (
+    "sfumato.heatmap.local",
     "sfumato.heatmap.methods.baselines",
     "sfumato.heatmap.methods",
     "sfumato.graphon",
@@ -67,7 +69,7 @@ MECHANISMS = mechanisms()
 
 def test_the_mechanisms_are_found() -> None:
     assert sorted(kind.name for kind in MECHANISMS) == NAMES
-    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 17
+    assert len({kind.__name__ for kind in MECHANISMS}) == len(NAMES) == 18
 
 
 @pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: kind.__name__)

@@ -75,7 +75,7 @@ class Session(SharedNoise):
     def trust(self) -> Joint:
         return self._parties.trust
 
-    def noisy_sum(self, values: Any, scales: Sequence[Fraction], which: Any, trust: Joint) -> Any:
+    def noisy_sum(self, values: Any, scales: Sequence[Fraction], which: Any, trust: Any) -> Any:
         return self._parties.opened(values + draw_shares(trust, scales, which))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,19 @@ def test_mass_in_each_frame_is_forecast_as_one_map_is_and_its_cost_is_said() -> 
     assert "it costs" not in str(shared)
 
 
+def test_mass_in_each_map_is_priced_as_mass_in_each_frame_is() -> None:
+    each = {"maps": 15, "mass_per_value": True}
+    said = str(plan_heatmap(users=47, epsilon=1, **each))  # type: ignore[arg-type]
+    assert "it costs epsilon 15, 1 for each map, unless" in said
+    assert re.search(r"take epsilon \S+ for each map for similarity 0.5", said)
+    said = str(plan_heatmap(users=47, target="similarity=0.7", **each))  # type: ignore[arg-type]
+    assert re.search(r"with 47 users in 15 maps takes epsilon \S+ for each map in a usual", said)
+    assert "it costs 15 times the epsilon for each map, unless" in said
+    shared = str(plan_heatmap(users=47, target="similarity=0.97", maps=15))
+    assert "with 47 users in 15 maps cannot be reached" in shared
+    assert "costs" not in shared
+
+
 def test_without_a_guess_it_is_said_how_many_it_takes() -> None:
     found = forecast_maps(Shares(frames=24), 1)
     assert (found.users, found.forecast, found.usable) == (None, None, None)
@@ -120,11 +134,14 @@ def test_frames_and_rows_go_together() -> None:
 BOX = (11.2, 43.74, 11.32, 43.81)
 
 
+NOBODY = pa.table({name: pa.array([], pa.string()) for name in ("user", "lon", "lat", "time")})
+
+
 def planned(ledger: Ledger, **options: Any) -> str:
     """What a dry run says, without a row."""
     hours = Periods("time", "hour", datetime(2026, 1, 5), datetime(2026, 1, 6))
     plan = plan_release(
-        "nowhere.parquet",
+        NOBODY,
         user="user",
         bounds=BOX,
         groups=hours,

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.compiled_queries import always_anew
 from tests.heatmap.replayed_tables import (
     AREA,
     EVERY_DAY,
@@ -208,11 +209,16 @@ def test_every_collation_of_duckdb_tells_users_apart(folder: Path) -> None:
     columns = SHAPES["groups"]
     plain = [dict(zip(NAMES, row.texts, strict=True)) for row in rows]
     write_duckdb(folder / "rows.duckdb", rows, collations=COLLATIONS)
-    database = connected(f"duckdb://{folder / 'rows.duckdb'}")
+    database = connected("duckdb://")
+    database.raw_sql(f"attach '{folder / 'rows.duckdb'}' as stored (read_only)")
+    expected = plain_sums(plain, columns, AREA, GROUPS)
+    # Ibis knows of no collations: under one name it makes the same text for all, once.
+    always_anew(False)
     for number, collation in enumerate(COLLATIONS):
-        table = database.table(f"visits{number}")
+        database.raw_sql(f"create or replace view visits as from stored.visits{number}")
+        table = database.table("visits")
         found = opened(sum_cells(table, columns, AREA, source="t", groups=GROUPS))
-        assert found == plain_sums(plain, columns, AREA, GROUPS), collation
+        assert found == expected, collation
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ def carried_out(
 
 def stopped(ledger: Ledger, parts: str, dies_at: str, once: str = "") -> None:
     with pytest.raises(Died):
-        carried_out(Run(REQUEST, once=once), ledger, parts, dies_at=dies_at)
+        carried_out(Run(REQUEST, once=once, anew=True), ledger, parts, dies_at=dies_at)
 
 
 def finished(ledger: Ledger, parts: str, data: Callable[[], Any] = city) -> ResumeResult[Values]:

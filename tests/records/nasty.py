@@ -83,6 +83,18 @@ TIMES: list[Callable[[datetime], str | None]] = [
     lambda t: f"{t:%d.%m.%Y}",
     lambda t: f"{t:%Y-%m-%dT%H:%M}+15:00",
     lambda t: "٢٠٩٩-١٢-٠١",
+    # As DuckDB, PostgreSQL, pandas and logs write them; then what looks like them and is not read.
+    lambda t: f"{t:%Y-%m-%d %H:%M:%S}+00",
+    lambda t: f"{t.astimezone(timezone(timedelta(hours=-4))):%Y-%m-%d %H:%M:%S.%f}-04",
+    lambda t: f"{t.astimezone(timezone(timedelta(hours=5, minutes=45))):%Y-%m-%dT%H:%M} +0545",
+    lambda t: f"{t:%Y-%m-%d %H:%M:%S} UTC",
+    lambda t: f"{t:%Y%m%dT%H%M%SZ}",
+    lambda t: f"{t.astimezone(timezone(timedelta(hours=2))):%Y%m%dT%H%M}+02:00",
+    lambda t: f"{t:%Y%m%dT%H:%M:%S}",
+    lambda t: f"{t:%Y%m%d}",
+    lambda t: f"{t:%Y-%m-%d %H:%M:%S}  +00:00",
+    lambda t: f"{t:%Y-%m-%d %H:%M:%S} EST",
+    lambda t: f"{t:%Y-%m-%d}+00",
     lambda t: "",
 ]
 

@@ -18,8 +18,10 @@ from sfumato.spaces import Area
 
 Row = dict[str, Any]
 NUMBER = re.compile(r"[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?")
+ZONE = r"( ?(?P<%s>Z|UTC|[+-](0\d|1[0-4])(:?[0-5]\d)?))?"
 ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?",
+    r"(\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d([.]\d{1,9})?)?" + ZONE % "zone" + ")?"
+    r"|\d{8}T([01]\d|2[0-3])\d\d(\d\d([.]\d{1,9})?)?" + ZONE % "basic" + ")",
     re.ASCII,
 )
 
@@ -101,8 +103,11 @@ def plain_period(value: Any, periods: Periods) -> int | None:
     """The period of a time, by the calendar and the zones of Python."""
     if isinstance(value, str):
         text = value.strip(" \t\n\r\v\f")
+        found = ISO.fullmatch(text)
+        if found is not None and (zone := found["zone"] or found["basic"]):
+            text = text.removesuffix(zone).rstrip() + zone.replace("UTC", "Z")
         try:
-            value = datetime.fromisoformat(text) if ISO.fullmatch(text) else None
+            value = None if found is None else datetime.fromisoformat(text)
         except ValueError:
             return None
     elif isinstance(value, date) and not isinstance(value, datetime):
@@ -112,9 +117,10 @@ def plain_period(value: Any, periods: Periods) -> int | None:
     if value.tzinfo is not None or periods.time_zone:
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         value = aware.astimezone(ZoneInfo(periods.time_zone or "UTC")).replace(tzinfo=None)
-    if periods.unit in ("weekday", "hour-of-day"):
+    if periods.unit in ("weekday", "weekend", "hour-of-day"):
         inside = periods.start <= value < periods.end
-        return (value.weekday() if periods.unit == "weekday" else value.hour) if inside else None
+        days = value.weekday() if periods.unit == "weekday" else int(value.weekday() >= 5)
+        return (value.hour if periods.unit == "hour-of-day" else days) if inside else None
     ends = (*periods.starts[1:], periods.end)
     return next((i for i, end in enumerate(ends) if periods.starts[i] <= value < end), None)
 

@@ -159,10 +159,12 @@ def write_duckdb(path: Path, rows: Rows, *, collations: Sequence[str]) -> str:
                 f"create table visits{number} (user {text}, x double, y {text}, w integer, image {text}, "
                 f"t {text}, comment text)"
             )
-            values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(rows))
-            if rows:
+            if number:
+                connection.execute(f"insert into visits{number} from visits0")
+            elif rows:
+                values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(rows))
                 fields = [field for row in rows for field in row.texts]
-                connection.execute(f"insert into visits{number} values {values}", fields)  # noqa: S608
+                connection.execute(f"insert into visits0 values {values}", fields)  # noqa: S608
     return f"{path}::visits0"
 
 

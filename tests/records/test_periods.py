@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -178,7 +179,7 @@ def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("unit", ["weekday", "hour-of-day"])
+@pytest.mark.parametrize("unit", ["weekday", "weekend", "hour-of-day"])
 def test_days_of_users_do_not_pay_for_what_comes_again(
     unit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ def test_days_of_users_do_not_pay_for_what_comes_again(
 def test_what_comes_again_is_named_and_told_in_order() -> None:
     week = Periods("t", "weekday", *WEEK)
     assert (week.count, week.names[0], week.names[-1]) == (7, "monday", "sunday")
+    assert Periods("t", "weekend", *WEEK).names == ("weekday", "weekend")
     hours = Periods("t", "hour-of-day", *WEEK)
     assert (hours.count, hours.names[0], hours.names[-1]) == (24, "00h", "23h")
     assert [week.told(number)["number"] for number in range(7)] == list(range(7))
@@ -249,3 +251,24 @@ def test_a_session_of_duckdb_in_another_zone_is_refused() -> None:
         InvalidInput, match=r"must be in UTC .* it is in 'America/Lima'.*nothing was counted"
     ):
         sum_cells(database.table("v"), columns, area, source="t", groups=periods)
+
+
+WRITTEN = [
+    "2026-01-06T07:15:00+02:00", "2026-01-06 05:15:00+00", "2026-01-06 01:15-0400", "2026-01-06 05:15 +00:00",
+    "2026-01-06 05:15:00.5 UTC", "2026-01-06T05:15Z", "20260106T051500Z", "20260106T0115-04",
+]  # fmt: skip
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("odd", ["06/01/2026 05:15", "1767676500", "2026-01-06T05:15", ""])
+def test_every_form_of_a_time_is_read_in_its_own_row_whatever_others_hold(
+    odd: str, tmp_path: Path
+) -> None:
+    """One user's text chooses no format for the column: the rows of the others do not move."""
+    path = tmp_path / "visits.csv"
+    hour = Periods("t", "hour", datetime(2026, 1, 6, 5), datetime(2026, 1, 6, 6))
+    rows = [f"{number},0.25,0.25,{text}" for number, text in enumerate(WRITTEN)]
+    path.write_text("\n".join(["user,x,y,t", f"odd,0.75,0.75,{odd}", *rows]))
+    found = opened(sum_cells(open_table(path), COLUMNS, AREA, source="t", groups=hour))
+    assert found.pop(0) == len(WRITTEN) * UNITS
+    assert found == ({3: UNITS} if odd.startswith("2026") else {})

@@ -60,7 +60,7 @@ def by_linear_program(problem: ScaledProblem, inside: np.ndarray) -> float:
         method="highs",
     )
     assert found.status == 0
-    return float(-found.fun)
+    return -float(found.fun or 0.0)
 
 
 @pytest.mark.parametrize(("nodes", "bend"), [(1, 0.0), (2, 0.0), (2, 0.1)])

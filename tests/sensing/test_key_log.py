@@ -208,6 +208,7 @@ def test_a_locked_key_opens_with_its_passphrase_only(tmp_path: Path) -> None:
 
 def test_a_key_from_before_there_was_a_log_still_works(tmp_path: Path, key: bytes) -> None:
     path, old = tmp_path / "m.key", MasterKey(key)
+    path.touch(mode=0o600)
     path.write_text(json.dumps({"format": MASTER_FORMAT, "id": old.id, "key": key.hex()}))
     write_device_key(tmp_path / "a.key", old, "door")
     assert list_keys(path).devices == ()

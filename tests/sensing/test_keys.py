@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
 from sfumato.files import leftovers
+from sfumato.sensing.release.check_keys import check_keys_of, read_check_keys, write_check_keys
 from sfumato.sensing.release.keys import (
     MAX_STEPS,
     STRIDE,
@@ -208,6 +210,7 @@ def test_a_damaged_device_key_is_refused_and_kept(
 ) -> None:
     path = tmp_path / "d.key"
     path.write_text(content)
+    path.chmod(0o600)
     with pytest.raises(InvalidInput, match=message):
         Device(path)
     assert path.read_text() == content
@@ -227,13 +230,55 @@ def test_other_refusals(master: MasterKey, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file"):
         Device(tmp_path / "none")
     damaged = {"format": "sfumato-master-key/1", "id": "0" * 16, "key": master.key.hex()}
+    (tmp_path / "m.key").touch(mode=0o600)
     (tmp_path / "m.key").write_text(json.dumps(damaged))
     with pytest.raises(InvalidInput, match="its id is another's"):
         read_master_key(tmp_path / "m.key")
     worn = {"format": "sfumato-device-key/1", "id": "a", "device": "d", "step": MAX_STEPS + 1}
+    (tmp_path / "d.key").touch(mode=0o600)
     (tmp_path / "d.key").write_text(json.dumps({**worn, "key": master.key.hex()}))
     with pytest.raises(NoiseExhausted, match="rotate"):
         Device(tmp_path / "d.key")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o602])
+def test_a_key_that_others_may_open_is_refused(
+    mode: int, master: MasterKey, tmp_path: Path
+) -> None:
+    """And the device's does not move forward."""
+    paths = [tmp_path / name for name in ("m.key", "d.key", "c.key")]
+    write_master_key(paths[0], master)
+    write_device_key(paths[1], master, "door")
+    write_check_keys(paths[2], check_keys_of(master, ["door"]))
+    readers: tuple[Callable[[Path], object], ...] = (read_master_key, Device, read_check_keys)
+    for path, read in zip(paths, readers, strict=True):
+        assert path.stat().st_mode & 0o777 == 0o600
+        before = path.read_text()
+        path.chmod(mode)
+        with pytest.raises(InvalidInput, match=f"the mode {mode:04o}.*chmod 600.*nothing was done"):
+            read(path)
+        assert path.read_text() == before
+        path.chmod(0o600)
+        read(path)
+
+
+@pytest.mark.unit
+def test_a_check_key_is_the_devices_and_stays(master: MasterKey, tmp_path: Path) -> None:
+    write_device_key(tmp_path / "d.key", master, "door")
+    first, second = Device(tmp_path / "d.key"), Device(tmp_path / "d.key")
+    assert first.check_key == second.check_key == master.check_key("door")
+    assert master.check_key("door") != master.check_key("door~2")
+    write_check_keys(tmp_path / "c.key", check_keys_of(master, ["door", "Tür"]))
+    found = read_check_keys(tmp_path / "c.key")
+    assert found.devices == {name: master.check_key(name) for name in ("door", "Tür")}
+    assert found.key_id == master.id
+    assert master.check_key("door").hex() not in repr(found)
+    old = json.loads((tmp_path / "d.key").read_text())
+    del old["check"]
+    (tmp_path / "d.key").write_text(json.dumps(old))
+    with pytest.raises(InvalidInput, match=r"before devices had a check key.*nothing was sealed"):
+        Device(tmp_path / "d.key").check_key  # noqa: B018
 
 
 def _start(path: Path, count: int) -> subprocess.Popen[str]:

@@ -1,7 +1,8 @@
-"""`sfumato demo` and `sfumato heatmap city`: people made up, and the main job done on them."""
+"""`sfumato demo`, `sfumato demo network` and `sfumato heatmap city`: made up, and the main job done on it."""
 
 from __future__ import annotations
 
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap.options import four_numbers
+from sfumato.errors import InvalidParameter
 
 
 class Family(StrEnum):
@@ -20,12 +22,37 @@ class Family(StrEnum):
     gaze = "gaze"
 
 
+class Shown(StrEnum):
+    """What there is to look at."""
+
+    map = "map"
+    network = "network"
+
+
 @sentences
 def demo(
+    what: Annotated[
+        Shown,
+        typer.Argument(help="A private map with its report, or a running network of sensors."),
+    ] = Shown.map,
     out: Annotated[
-        Path, typer.Option(help="Folder for the check-ins, the maps, the report and the ledger.")
-    ] = Path("demo"),
-    epsilon: Annotated[str, typer.Option(help="What the map may cost.")] = "1",
+        Path | None,
+        typer.Option(
+            help="Folder for all files; `demo`, or for the network a new one named by the time.",
+            show_default=False,
+        ),
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What the map may cost; 1 unless said.", show_default=False)
+    ] = None,
+    roads: Annotated[
+        bool,
+        typer.Option("--roads", help="For the network: sensors at crossings, not in a corridor."),
+    ] = False,
+    rounds: Annotated[
+        int | None,
+        typer.Option(help="For the network: stop after so many rounds; else at Ctrl-C.", min=1),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -33,16 +60,41 @@ def demo(
 
     Each run makes a new city and new sources, so it starts new ledgers in the folder and replaces
     the files of the demo before, without --overwrite. A folder with ledgers of other sources is
-    refused.
+    refused. `demo network` runs a broker, 30 sensors with keys and ledgers, a source that walks and a
+    collector, shows what is recovered beside the truth, and writes a page when Ctrl-C ends it.
     """
+    if what is Shown.network:
+        if epsilon is not None:
+            raise InvalidParameter("`epsilon` is of the map; nothing was started")
+        _network(out, roads=roads, rounds=rounds, json=json, quiet=quiet)
+        return
+    if roads or rounds is not None:
+        raise InvalidParameter("`roads` and `rounds` are of `demo network`; nothing was started")
     from sfumato.report import run_demo
 
     result = run_demo(
-        out,
-        epsilon=epsilon,
+        out or Path("demo"),
+        epsilon=epsilon or "1",
         watch=lambda message: say(message, quiet=quiet or json),
     )
     show(result.to_json(), f"report: {result.report}", json=json)
+
+
+def _network(out: Path | None, *, roads: bool, rounds: int | None, json: bool, quiet: bool) -> None:
+    from sfumato.cli.network.collect import demo_shown, stopped_by_signals
+    from sfumato.network import demo_lines, run_network_demo, started_at
+
+    stop = threading.Event()
+    with stopped_by_signals(stop), demo_shown(quiet=quiet or json) as shown:
+        result = run_network_demo(
+            out or Path(started_at()),
+            stop=stop,
+            roads=roads,
+            rounds=rounds,
+            shown=shown,
+            watch=lambda told: say(told, quiet=quiet or json),
+        )
+    show(result.to_json(), demo_lines(result), json=json)
 
 
 @sentences

@@ -11,7 +11,7 @@ from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.missing import tell_with_files
-from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, Paid, resumed
+from sfumato.cli.resuming import Anew, ListOnly, OfEntry, Once, OtherOut, Paid, resumed
 from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, check_writable, write_file
 
@@ -77,6 +77,7 @@ def blocks(
         typer.Option(help="Keep the blocks for `graph distance`: .json.", show_default=False),
     ] = None,
     once: Once = "",
+    anew: Anew = False,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -97,9 +98,9 @@ def blocks(
                 [path] if path else [], {suffix}, reads=[edges, nodes, ledger], overwrite=again
             )
     with mistakes.noted():
-        if once and not epsilon:
+        if (once or anew) and not epsilon:
             raise InvalidParameter(
-                "--once is for what is paid for, with --epsilon; nothing was read"
+                f"--{'once' if once else 'anew'} is for what is paid for, with --epsilon; nothing was read"
             )
     with mistakes.noted():
         if bool(epsilon) != (ledger is not None):
@@ -122,7 +123,7 @@ def blocks(
         if epsilon and ledger is not None:
             found = release_blocks(
                 edges, number, epsilon=epsilon, ledger=ledger, nodes=nodes, columns=ends, once=once,
-                out=files, overwrite=overwrite, watch=watch,
+                anew=anew, out=files, overwrite=overwrite, watch=watch,
             )  # fmt: skip
         else:
             found = find_blocks(edges, number, nodes=nodes, columns=ends, watch=watch)

@@ -186,13 +186,16 @@ def show_(
     """Show the budget, what is left of it, of teams and of periods, and every entry."""
     from sfumato.privacy import Ledger
     from sfumato.privacy.ledger import render_statement
+    from sfumato.privacy.runs import undelivered_runs
 
     ledger = Ledger(file)
     statement = ledger.statement() if last is None else ledger.recent(last)
     statement.left_of(team, period)  # refuses names that are none, also where no limit is given
     low = bool(fail_below) and statement.is_below(fail_below, team, period)
-    table = None if json else render_statement(statement, file)
-    show({"ledger": str(file), **statement.to_json()}, table, json=json)
+    waiting = undelivered_runs(ledger)
+    table = None if json else render_statement(statement, file, undelivered=waiting)
+    told = {"ledger": str(file), **statement.to_json()}
+    show(told | {"undelivered": [one.to_json() for one in waiting]}, table, json=json)
     if low:
         raise typer.Exit(LOW)
 

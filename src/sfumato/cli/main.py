@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, shuffle
+from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local, shuffle
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
 from sfumato.cli.console import fail, say
 from sfumato.cli.endings import INVALID, MEANINGS, run_to_end
 from sfumato.cli.heatmap import maps as heatmap
+from sfumato.cli.network import collect, sensor
+from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import readings as sense
 from sfumato.errors import InvalidInput
 
@@ -38,6 +40,11 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(graph.app, name="graph")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(joint.app, name="joint")
+app.add_typer(local.app, name="local")
+app.add_typer(sensor.app, name="sensor")
+app.add_typer(sense_keys.keys, name="keys")
+app.command("unseal")(sensor.unseal)
+app.command("collect")(collect.collect)
 app.add_typer(shuffle.app, name="shuffle")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)

@@ -20,6 +20,13 @@ Once = Annotated[
         show_default=False,
     ),
 ]
+Anew = Annotated[
+    bool,
+    typer.Option(
+        "--anew",
+        help="Pay again for what was paid for and not delivered, which `resume` finishes at no cost.",
+    ),
+]
 Paid = Annotated[Path, typer.Argument(help="The ledger that paid.", show_default=False)]
 OtherOut = Annotated[
     list[Path] | None,

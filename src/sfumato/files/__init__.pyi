@@ -1,4 +1,5 @@
 from .atomic import (
+    check_private,
     check_writable,
     draft_beside,
     drafts_beside,
@@ -22,6 +23,7 @@ from .geojson import (
 )
 from .json_codec import decoding, indented, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
+from .line_log import LineLog
 from .outputs import check_outputs, holds, write_outputs
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
@@ -32,9 +34,11 @@ __all__ = [
     "EdgeList",
     "Feature",
     "FloorPlan",
+    "LineLog",
     "Polygon",
     "Rows",
     "check_outputs",
+    "check_private",
     "check_writable",
     "column_of",
     "decoding",

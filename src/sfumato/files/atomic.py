@@ -138,6 +138,24 @@ def check_writable(path: str | Path, *, overwrite: bool = False, lost: str = "")
         raise _unwritable(path, problem, lost) from None
 
 
+def check_private(path: str | Path) -> None:
+    """Refuse a file with a secret that others than its owner may read or write.
+
+    Args:
+        path: A file of a key or a password.
+
+    Raises:
+        InvalidInput: Its mode lets others open it.
+
+    """
+    mode = os.stat(path).st_mode & 0o777
+    if mode & 0o077:
+        raise InvalidInput(
+            f"{path} has the mode {mode:04o}: others than its owner may open it, and it holds a secret; "
+            "run chmod 600 on it; nothing was done"
+        )
+
+
 def remove_drafts(path: str | Path) -> None:
     """Remove drafts of a file that a process killed by force left beside it; only for who holds its lock.
 

@@ -38,6 +38,7 @@ def release_blocks(
     nodes: Nodes = None,
     columns: Columns = None,
     once: str = "",
+    anew: bool = False,
     out: Sequence[str | Path] = (),
     overwrite: bool = False,
     noise: Noise | None = None,
@@ -61,6 +62,8 @@ def release_blocks(
         columns: As for `find_blocks`.
         once: A key under which this request is released once: with the same key the same request
             gives the blocks that were released, at no cost (`made_before`); another is refused.
+        anew: Whether to pay again for a request that was paid for and not delivered: without it,
+            `resume_blocks` finishes that one.
         out: Files to write: .json (the blocks), .csv (the block of each node), .png (their matrix).
         overwrite: Whether files that exist are replaced.
         noise: For rehearsals; the system's noise without it.
@@ -76,6 +79,7 @@ def release_blocks(
         LedgerMismatch: The ledger accounts for something other than edges, or the key is another
             request's; nothing was charged.
         BudgetExceeded: The ledger has less left than epsilon; nothing was released.
+        ReleasedAlready: The same request was paid for and not delivered; nothing was charged.
 
     """
     if nodes is None and isinstance(graph, str | os.PathLike):
@@ -94,7 +98,7 @@ def release_blocks(
         "overwrite": overwrite,
         "caption": Path(graph).name if isinstance(graph, str | os.PathLike) else "",
     }
-    run = Run(Request(KIND, "graph", asked, delivery, "blocks"), once=once)
+    run = Run(Request(KIND, "graph", asked, delivery, "blocks"), once=once, anew=anew)
     if watch is not None:
         watch(f"looking for {'blocks' if k == 'auto' else f'{k} blocks'}")
     paths = [Path(path) for path in out]

@@ -13,6 +13,7 @@ from sfumato.heatmap.analysis.quality import Metric
 from sfumato.heatmap.measure import Measure
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.privacy.runs import Undelivered
 from sfumato.spaces import Area, Grid
 
 ONE_MAP, USERS = Shares(), Measure()
@@ -213,6 +214,8 @@ class PlannedRelease:
         pays_once: The unit of a ledger that would pay once for mass 1 in each value; empty if this
             one does, or nobody has it.
         pooled: Whether the maps would share strength; `many` is of each map by itself.
+        undelivered: What the ledger has paid for and nobody got, which is finished at no cost.
+        periods: The periods that `left` is the least of, where the ledger's unit names one.
 
     """
 
@@ -226,6 +229,8 @@ class PlannedRelease:
     maps: int | None = None
     pays_once: str = ""
     pooled: bool = False
+    undelivered: tuple[Undelivered, ...] = ()
+    periods: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """What `--dry-run --json` prints."""
@@ -245,18 +250,24 @@ class PlannedRelease:
             **({} if self.many is None else {"many": self.many.to_json()}),
             **({} if self.measure == USERS else {"measure": asdict(self.measure)}),
             **({"pooled": True} if self.pooled else {}),
+            **(
+                {"undelivered": [one.to_json() for one in self.undelivered]}
+                if self.undelivered
+                else {}
+            ),
+            **({"left_for": list(self.periods)} if self.periods else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PlannedRelease:
         """What `to_json` gave."""
-        grid = Grid(data["levels"], _four(data["grid"]))
+        grid = Grid(data["levels"], four_bounds(data["grid"]))
         return cls(
             decode_loss(data["cost"]),
             decode_loss(data["left"]),
             Area(
                 grid,
-                _four(data["area"]),
+                four_bounds(data["area"]),
                 data["kind"],
                 data.get("crs", ""),
                 data.get("metre", 0.0),
@@ -268,9 +279,12 @@ class PlannedRelease:
             data.get("maps"),
             data.get("pays_once", ""),
             data.get("pooled", False),
+            tuple(map(Undelivered.from_json, data.get("undelivered", ()))),
+            tuple(data.get("left_for", ())),
         )
 
 
-def _four(numbers: Any) -> tuple[float, float, float, float]:
+def four_bounds(numbers: Any) -> tuple[float, float, float, float]:
+    """The bounds of an area, read from JSON."""
     west, south, east, north = (float(number) for number in numbers)
     return west, south, east, north

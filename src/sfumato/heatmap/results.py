@@ -12,11 +12,9 @@ from typing import Any
 from sfumato._types import FloatArray
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
-from sfumato.heatmap.accuracy.uncertainty import Mark
 from sfumato.heatmap.analysis.metrics import Comparison
-from sfumato.heatmap.analysis.places import Hotspot
 from sfumato.heatmap.analysis.zones import ZoneTotal
-from sfumato.heatmap.planning_results import PlannedRelease
+from sfumato.heatmap.planning_results import PlannedRelease, four_bounds
 from sfumato.heatmap.pooling_results import PooledMap, PoolResult
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
@@ -27,7 +25,6 @@ __all__ = [
     "FORMAT",
     "DrawResult",
     "HeatmapRelease",
-    "HotspotsResult",
     "PlannedRelease",
     "PoolResult",
     "PooledMap",
@@ -55,6 +52,7 @@ class ReleaseResult:
         made_before: Whether all of it was paid for before, so that nothing was charged now.
         known_errors: What a saved result said of how far off its maps are, by group.
         known_noise: What it said of their noise, by group.
+        periods: The periods that `left` is the least of, where the ledger's unit names one.
 
     """
 
@@ -71,6 +69,7 @@ class ReleaseResult:
     made_before: bool = False
     known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
+    periods: tuple[str, ...] = ()
 
     @property
     def errors(self) -> Mapping[str, MapError]:
@@ -113,6 +112,7 @@ class ReleaseResult:
             "errors": [one.to_json() for one in errors.values()],
             "errors_of": list(errors),
             "noise": {group: one.to_json() for group, one in self.noise.items()},
+            **({"left_for": list(self.periods)} if self.periods else {}),
         }
 
     @classmethod
@@ -126,7 +126,7 @@ class ReleaseResult:
             entry,
             decode_loss(data["cost"]) if "cost" in data else entry.cost,
             decode_loss(data["left"]),
-            _four(data["area"]),
+            four_bounds(data["area"]),
             data["ledger"],
             tuple(data["written"]),
             made_before=bool(data.get("made_before", False)),
@@ -142,6 +142,7 @@ class ReleaseResult:
             known_noise={
                 group: NoiseMark.from_json(one) for group, one in data.get("noise", {}).items()
             },
+            periods=tuple(data.get("left_for", ())),
         )
 
     def _repr_html_(self) -> str:
@@ -248,96 +249,6 @@ class DrawResult:
 
 
 @dataclass(frozen=True, slots=True)
-class HotspotsResult:
-    """The places that best stand for a map, with a bound that proves how near to the best they are.
-
-    Attributes:
-        statement: What the map promises.
-        hotspots: The places, those with the largest share first.
-        distance: How far mass is from the nearest place on average, in sides of the map.
-        lower: What no choice of as many places can bring that below.
-        real: For each place, whether it lies in a ring of the map; None if the map has no rings.
-        marks: The rings; None if the method does not say how sure its map is.
-        k: How many places were asked for.
-        tested: For each place, False if it is too near another to be tested; None without rings.
-        empty: Whether the map cannot be told from one of nobody.
-        side: The side of the map on the ground and its unit, "m" or "px"; None where it has none.
-        degrees: Whether x and y are longitudes and latitudes.
-
-    """
-
-    statement: str
-    hotspots: tuple[Hotspot, ...]
-    distance: float
-    lower: float
-    real: tuple[bool, ...] | None = None
-    marks: tuple[Mark, ...] | None = None
-    k: int = 0
-    tested: tuple[bool, ...] | None = None
-    empty: bool = False
-    side: tuple[float, str] | None = None
-    degrees: bool = False
-
-    @property
-    def remark(self) -> str:
-        """How near to the best choice of k places they are, in one sentence."""
-        from sfumato.heatmap.render.release import hotspots_remark
-
-        return hotspots_remark(self)
-
-    @property
-    def gap(self) -> float:
-        """The share of the distance that is not proved to be needed."""
-        return 1 - self.lower / self.distance if self.distance > 0 else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """What `sfumato heatmap hotspots --json` prints."""
-        rows = [asdict(spot) for spot in self.hotspots]
-        for row, sure in zip(rows, self.real or (), strict=False):
-            row["real"] = sure
-        for row, known in zip(rows, self.tested or (), strict=False):
-            row["tested"] = known
-        return {
-            "statement": self.statement,
-            "hotspots": rows,
-            "distance": self.distance,
-            "lower": self.lower,
-            "gap": self.gap,
-            **({} if self.marks is None else {"marks": [asdict(mark) for mark in self.marks]}),
-            "k": self.k,
-            "empty": self.empty,
-            "side": None
-            if self.side is None
-            else dict(zip(("length", "unit"), self.side, strict=True)),
-            "degrees": self.degrees,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> HotspotsResult:
-        """What `to_json` gave."""
-        rows = data["hotspots"]
-        marks = data.get("marks")
-        return cls(
-            data["statement"],
-            tuple(Hotspot(row["x"], row["y"], row["share"]) for row in rows),
-            data["distance"],
-            data["lower"],
-            None if marks is None else tuple(row["real"] for row in rows),
-            None if marks is None else tuple(Mark(**mark) for mark in marks),
-            data["k"],
-            tuple(row["tested"] for row in rows) if rows and "tested" in rows[0] else None,
-            bool(data.get("empty", False)),
-            None if data.get("side") is None else (data["side"]["length"], data["side"]["unit"]),
-            bool(data.get("degrees", False)),
-        )
-
-    def _repr_html_(self) -> str:
-        from sfumato.heatmap.render.release import hotspots_html
-
-        return hotspots_html(self)
-
-
-@dataclass(frozen=True, slots=True)
 class TotalsResult:
     """How many people a map has in each of several zones.
 
@@ -390,8 +301,3 @@ class TotalsResult:
         from sfumato.heatmap.render.release import totals_html
 
         return totals_html(self)
-
-
-def _four(numbers: Any) -> tuple[float, float, float, float]:
-    west, south, east, north = (float(number) for number in numbers)
-    return west, south, east, north

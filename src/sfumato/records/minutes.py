@@ -11,12 +11,14 @@ from sfumato.errors import InvalidInput
 from sfumato.records.fields import types_are_hints, without_collation
 
 DAY = 24 * 60
-# Days and times of ISO 8601 as every engine reads them; seconds do not matter to a period.
-ISO = (
-    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-    r"([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?$"
-)
-OFFSET = "[+-][0-9]{2}:[0-9]{2}"
+# Days and times of ISO 8601 as every engine reads them; seconds do not matter to a period. Each row
+# is read by itself: what others hold decides nothing of how it is read.
+_DAY = "(0[1-9]|1[0-2]){0}(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = "([01][0-9]|2[0-3]){0}[0-5][0-9]({0}[0-5][0-9]([.][0-9]{{1,9}})?)?"
+_ZONE = "( ?(Z|UTC|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?))?"
+EXTENDED = f"[0-9]{{4}}-{_DAY.format('-')}([T ]{_CLOCK.format(':')}{_ZONE})?"
+BASIC = f"[0-9]{{4}}{_DAY.format('')}T{_CLOCK.format('')}{_ZONE}"
+OFFSET = "[+-][0-9]{2}(:?[0-9]{2})?"
 
 
 def with_minutes(rows: Any, column: str, start: datetime, end: datetime) -> Any:
@@ -82,17 +84,22 @@ def _check_session(engine: Any) -> None:
 
 def _with_minutes_of_text(rows: Any) -> Any:
     rows = rows.mutate(group=without_collation(rows.group).strip())
-    rows = rows.mutate(readable=rows.group.notnull() & rows.group.re_search(ISO))
+    readable = rows.group.notnull() & rows.group.re_search(f"^({EXTENDED}|{BASIC})$")
+    rows = rows.mutate(readable=readable)
     # Every text that is cast below is one that fits.
     rows = rows.mutate(group=rows.readable.ifelse(rows.group, ibis.literal("2000-01-01T00:00")))
+    text = rows.group
+    day = text.substr(0, 4) + "-" + text.substr(4, 2) + "-" + text.substr(6, 2)
+    whole = day + "T" + text.substr(9, 2) + ":" + text.substr(11)
+    rows = rows.mutate(group=(text.substr(4, 1) == "-").ifelse(text, whole))
     whole = (rows.group.length() == 10).ifelse(rows.group + ibis.literal("T00:00"), rows.group)
     rows = rows.mutate(group=whole)
     found = rows.group.re_extract(f"({OFFSET})$", 1)
-    tail = rows.group.re_search(f"{OFFSET}$").ifelse(found, ibis.literal("+00:00"))
+    tail = rows.group.re_search(f"{OFFSET}$").ifelse(found, ibis.literal("+00"))
     places = {"year": (0, 4), "month": (5, 2), "day": (8, 2), "hour": (11, 2), "minute": (14, 2)}
     fields = {name: rows.group.substr(*place).cast("int64") for name, place in places.items()}
-    rows = rows.mutate(**fields, tail=tail)
-    offset = 60 * rows.tail.substr(1, 2).cast("int64") + rows.tail.substr(4, 2).cast("int64")
+    rows = rows.mutate(**fields, tail=tail.replace(":", "") + ibis.literal("00"))
+    offset = 60 * rows.tail.substr(1, 2).cast("int64") + rows.tail.substr(3, 2).cast("int64")
     signed = (rows.tail.substr(0, 1) == "-").ifelse(-offset, offset)
     leap = (rows.year % 4 == 0) & ((rows.year % 100 != 0) | (rows.year % 400 == 0))
     rows = rows.mutate(minute=60 * rows.hour + rows.minute - signed, short=leap.ifelse(1, 2))

@@ -37,8 +37,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         now[0] += seconds
 
     monkeypatch.setattr(sending, "ask", answer)
-    monkeypatch.setattr(sending.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sending.time, "sleep", sleep)
+    monkeypatch.setattr("sfumato.heatmap.shuffled.sending.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sfumato.heatmap.shuffled.sending.time.sleep", sleep)
     return answers
 
 
@@ -49,7 +49,7 @@ def test_devices_wait_while_the_adder_opens_messages(told: list[Any]) -> None:
 
 
 def test_a_broken_connection_is_tried_again(told: list[Any]) -> None:
-    told += [WAIT, LOST, LOST, OPEN, OVER]
+    told += [WAIT, LOST, LOST, OPEN, LOST, OVER]
     assert send_reports(devices_of(PLAN, 1), "127.0.0.1:1", timeout=600).rounds == 1
 
 

@@ -245,7 +245,8 @@ def test_a_device_counts_once_and_only_if_enrolled() -> None:
 def test_a_report_that_was_recorded_is_taken_in_no_other_session() -> None:
     """A shuffler that is started again would mix recorded reports once more, without that of one device."""
     plan = small_plan()
-    asked, recorded, said = Round(1, np.arange(4)).signed(plan, ADDER), bytes(1), []
+    asked, recorded = Round(1, np.arange(4)).signed(plan, ADDER), bytes(1)
+    said: list[str] = []
     device = Device(plan, [PLACE])
     for _ in range(2):
         with running(plan) as address:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from sfumato.heatmap import MapMethod
     from sfumato.records import Groups, Periods
 
-PERIODS = ("hour", "day", "week", "month", "weekday", "hour-of-day")
+PERIODS = ("hour", "day", "week", "month", "weekday", "weekend", "hour-of-day")
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,12 @@ class GroupOptions(OptionGroup):
                 f"maps are by two columns at most, got {', '.join(by)}; nothing was charged"
             )
         if self.time and (not (self.start and self.end) or len(columns) == len(by)):
+            words = [*(f"--by {one}" for one in by)]
+            words += [f"--from {self.start}"] if self.start else []
+            words += [f"--to {self.end}"] if self.end else []
             raise InvalidParameter(
-                "--time needs --by hour, day, week, month, weekday or hour-of-day, --from and --to, and "
-                "--values of a second --by only; nothing was charged"
+                f"--time needs --by {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, --from and --to, and "
+                f"--values of a second --by only, got {' '.join(words) or 'none of them'}; nothing was charged"
             )
         if len(columns) != len(self.values or ()):
             raise InvalidParameter(

@@ -39,7 +39,7 @@ from sfumato.cli.heatmap.options import (
 )
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
-from sfumato.cli.resuming import Once
+from sfumato.cli.resuming import Anew, Once
 from sfumato.errors import Mistakes
 
 app = typer.Typer(
@@ -75,6 +75,7 @@ def release(
     title: Title = "",
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
+    anew: Anew = False,
     team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
     other_table: Annotated[
         bool,
@@ -123,7 +124,7 @@ def release(
         method.check()
     with mistakes.noted():
         check_release(input, ledger=ledger, epsilon=epsilon, groups=groups, **asked)
-    if not (dry_run or once):
+    if not once:
         with mistakes.noted():
             check_source(input, connection=rows.connection)
     mistakes.tell()
@@ -138,6 +139,7 @@ def release(
         groups=groups,
         prior=prior,
         title=title,
+        anew=anew,
         **asked,
     )
     if dry_run:
@@ -244,19 +246,26 @@ def draw(
 def hotspots(
     file: SavedMap,
     count: Annotated[int, typer.Option("-k", help="How many places.", min=1)] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The k places that best stand for a saved map (k-median), and the share of mass near each.
+    """The k places that best stand for a saved map (k-median), and which shares of its mass are near each.
 
-    How far the mass is from them on average is said beside what no k places can be below.
+    "nearest to it" is the share that is nearer to a place than to the others, however far: the
+    column adds up to 100%. "within" is the share within a stated distance, with its interval. How
+    far the mass is from the places on average is said beside what no k places can be below.
 
     Where the map knows how sure it is, "real" is said of those within a ring of its picture: there
     is over twice the map's average in every ring, all at once with a chance of 95%.
     """
     from sfumato.heatmap import as_text, map_hotspots
 
-    result = map_hotspots(file, count)
+    with watching(quiet=quiet or json) as watch:
+        result = map_hotspots(file, count, output=out, overwrite=overwrite, watch=watch)
     say(result.remark, quiet=quiet or json)
     show(result.to_json(), as_text(result), json=json)
 
@@ -317,7 +326,8 @@ def totals(
         typer.Option(help="The chance that a zone's interval holds, at most 0.95."),
     ] = 0.9,
     out: Annotated[
-        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="File(s) to write: .csv or .geojson.", show_default=False),
     ] = None,
     overwrite: Overwrite = False,
     json: Json = False,

@@ -52,7 +52,7 @@ def unseal(
     from sfumato.sensing.pipeline import unseal_readings
     from sfumato.sensing.render import unsealed
 
-    secret = _passphrase(key, passphrase_file)
+    secret = passphrase_of(key, passphrase_file)
     result = unseal_readings(readings, key, out=out, passphrase=secret)
     remark = "" if quiet else " (private)"
     show(result.to_json(), unsealed(result) if out is None else f"{out}{remark}", json=json)
@@ -108,12 +108,32 @@ def key_device(
     """Make the key file of one device; it moves forward each time the device starts, and never back."""
     from sfumato.sensing.pipeline import make_device_key
 
-    secret = _passphrase(master, passphrase_file)
+    secret = passphrase_of(master, passphrase_file)
     made = make_device_key(master, file, name=name, passphrase=secret)
     say(f"made a key for device {name!r} under master key {made.id}", quiet=quiet or json)
     show(made.to_json(), str(file), json=json)
 
 
+@keys.command("check")
+@sentences
+def key_check(
+    master: Master,
+    file: Annotated[Path, typer.Argument(help="A new file for the collector.", show_default=False)],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    passphrase_file: PassphraseFile = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make the file with which a collector tells who sent a packet; it takes no noise off."""
+    from sfumato.sensing.pipeline import make_check_keys
+
+    secret = passphrase_of(master, passphrase_file)
+    made = make_check_keys(master, file, overwrite=overwrite, passphrase=secret)
+    say(f"made check keys of the devices under master key {made.id}", quiet=quiet or json)
+    show(made.to_json(), str(file), json=json)
+
+
+@keys.command("show", hidden=True)
 @keys.command("list")
 @sentences
 def key_list(master: Master, json: Json = False) -> None:
@@ -141,7 +161,7 @@ def key_rotate(
     """Give a device a new key, which does not follow from its old one; what that one sealed still opens."""
     from sfumato.sensing.pipeline import rotate_device_key
 
-    secret = _passphrase(master, passphrase_file)
+    secret = passphrase_of(master, passphrase_file)
     made = rotate_device_key(master, file, name=name, replaced=replaced, passphrase=secret)
     say(f"device {name!r} goes on as {made.device!r}: give it {file}", quiet=quiet or json)
     show(made.to_json(), str(file), json=json)
@@ -160,13 +180,13 @@ def key_retire(
     from sfumato.sensing.pipeline import retire_device_key
     from sfumato.sensing.render import key_lines
 
-    secret = _passphrase(master, passphrase_file)
+    secret = passphrase_of(master, passphrase_file)
     found = retire_device_key(master, name=name, replaced=replaced, passphrase=secret)
     show(found.to_json(), key_lines(found), json=json)
 
 
-def _passphrase(key: Path, file: Path | None) -> str | None:
-    """That of a file, or asked for where the key is locked."""
+def passphrase_of(key: Path, file: Path | None) -> str | None:
+    """The passphrase of a master key: that of a file, or asked for where the key is locked."""
     from sfumato.sensing.release import is_locked
 
     if file is not None:

@@ -11,7 +11,7 @@ from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
-from sfumato.cli.resuming import ListOnly, OfEntry, Once, OtherOut, resumed
+from sfumato.cli.resuming import Anew, ListOnly, OfEntry, Once, OtherOut, resumed
 from sfumato.cli.sense import calibrate as sense_calibrate
 from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import plan as sense_plan
@@ -131,6 +131,7 @@ def release(
     calibration: CalibrationOption = Calibrations.analytic,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     once: Once = "",
+    anew: Anew = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -183,6 +184,7 @@ def release(
             some=some,
             note=note,
             once=once,
+            anew=anew,
             columns=Columns(sensor=sensor, value=value, time=time),
             round_time=round_time,
             reference=reference,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,22 @@ def site(
         Path, typer.Argument(help="A new .json file for the site.", show_default=False)
     ],
     name: Annotated[str, typer.Option(help="What the site is called; its ledger names it.")],
+    template: Annotated[
+        str,
+        typer.Option(
+            help="Begin with: corridor (--length, --count), floor (--sensors), amg8833 (an 8 by 8 thermal "
+            "array, --height above heads), roads (--graph). Other options count instead; --beside must be "
+            "said.",
+            show_default=False,
+        ),
+    ] = "",
+    count: Annotated[
+        int | None, typer.Option(help="Sensors along a corridor (30).", show_default=False)
+    ] = None,
+    height: Annotated[
+        float | None,
+        typer.Option(help="Of an array above heads, in metres (1.5).", show_default=False),
+    ] = None,
     radius: Annotated[
         str,
         typer.Option(
@@ -159,10 +176,15 @@ def site(
 ) -> None:
     """Describe a site: where sources may be, where sensors are, how heat spreads, what is protected."""
     from sfumato.sensing import Columns
-    from sfumato.sensing.pipeline import describe_site
+    from sfumato.sensing.pipeline import describe_site, site_from_template
     from sfumato.sensing.render import site_remarks
 
-    result = describe_site(
+    if not template and (count is not None or height is not None):
+        raise InvalidParameter("`count` and `height` are of a `template`; nothing was built")
+    describe: Any = describe_site
+    if template:
+        describe = partial(site_from_template, template=template, count=count, height=height)
+    result = describe(
         name,
         operator=operator or None,
         operator_options=dict(map(_setting, operator_option or ())),

@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import UNRELIABLE, told_of_signals
+from sfumato.cli.resuming import Anew
 from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
 from sfumato.errors import ExistsAlready
 from sfumato.files import check_outputs, write_file, write_table
@@ -126,6 +127,7 @@ def release(
     out: Annotated[Path, typer.Option(help="A new .json file.", show_default=False)],
     largest_part: LargestPart = False,
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    anew: Anew = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -161,6 +163,7 @@ def release(
             out=out,
             largest_part=largest_part,
             note=note,
+            anew=anew,
         )
     count = int((paid.answers >= 0).sum())
     say(f"released {count} answers, {paid.statement}", quiet=quiet or json)

@@ -48,6 +48,12 @@ class Shares:
         return self.frames * self.maps
 
     @property
+    def masses(self) -> int:
+        """How many masses of 1 a user has in all, each of which a ledger of users pays for."""
+        frames = self.frames if self.mass_per_frame else 1
+        return frames * (self.maps if self.mass_per_map else 1)
+
+    @property
     def of_a_user(self) -> float:
         """What one map has of a user's mass 1 on average, if everybody is in every map."""
         shared = 1 if self.mass_per_frame else self.frames

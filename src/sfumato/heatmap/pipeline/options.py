@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,6 +237,17 @@ def open_rows(rows: Rows, area: Area) -> Any:
                 "nothing was charged"
             )
     return table
+
+
+def warn_of_exchange(columns: Columns) -> None:
+    """Warn where x is called latitude, or y longitude: the map would be of another place, or of nobody."""
+    x, y = columns.x.lower(), columns.y.lower()
+    if x.startswith("lat") or y.startswith(("lon", "lng")):
+        warnings.warn(
+            f"`x` is the longitude and `y` the latitude, got x {columns.x!r} and y {columns.y!r}: are they "
+            "exchanged?",
+            stacklevel=3,
+        )
 
 
 def _fits(own: Any, area: Area) -> bool:

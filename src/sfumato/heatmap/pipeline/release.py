@@ -23,9 +23,11 @@ from sfumato.heatmap.pipeline.options import (
     HeatmapOptions,
     area_of,
     is_private,
+    open_rows,
     outer_name,
     read_files,
     rows_of,
+    warn_of_exchange,
     write_options,
 )
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs
@@ -36,7 +38,7 @@ from sfumato.heatmap.pipeline.requests import HeatmapRequest
 from sfumato.heatmap.results import PlannedRelease, ReleaseResult
 from sfumato.privacy import UNITS, Bound, Ledger, Noise, PureDP, compose
 from sfumato.privacy.accounting import Number, exact
-from sfumato.privacy.runs import Run
+from sfumato.privacy.runs import Run, Undelivered, check_repeat
 from sfumato.records import (
     Columns,
     Groups,
@@ -44,8 +46,8 @@ from sfumato.records import (
     Periods,
     Values,
     bound_of_groups,
-    check_source,
     in_table,
+    is_file_list,
     table_identity,
     whole_parts,
 )
@@ -66,6 +68,7 @@ def release_heatmap(
     title: str = "",
     note: str = "",
     once: str = "",
+    anew: bool = False,
     public: bool = False,
     noise: Noise | None = None,
     watch: Watch | None = None,
@@ -102,6 +105,8 @@ def release_heatmap(
         once: A key under which this request is released once: with the same key the same request
             gives the release that was made, at no cost (`made_before`), and writes files that are
             missing; another request is refused.
+        anew: Whether to pay again for a request that was paid for and not delivered: without it,
+            `resume_heatmap` finishes that one.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         noise: Where the noise comes from; the system's randomness, if none is given.
         watch: Told of each step; its errors after a charge do not stop the release.
@@ -117,6 +122,7 @@ def release_heatmap(
         InvalidParameter: A parameter is out of range; nothing was charged.
         InvalidInput: The rows, or a public file, could not be read; nothing was charged.
         LedgerMismatch: The key is that of another request, or the ledger one for other data.
+        ReleasedAlready: The same request was paid for and not delivered; nothing was charged.
 
     Whatever stops it after the charge says so, and what was paid for is kept beside the ledger:
     `resume_heatmap` finishes it.
@@ -149,6 +155,7 @@ def release_heatmap(
         title=title,
         note=note,
         once=once,
+        anew=anew,
         public=public,
         **options,
     )
@@ -169,14 +176,17 @@ def plan_release(
     title: str = "",
     note: str = "",
     once: str = "",
+    anew: bool = False,
     public: bool = False,
     paid_for: Callable[[HeatmapRequest], bool] | None = None,
     **options: Unpack[HeatmapOptions],
 ) -> ReleasePlan:
     """Check and price a release without reading a row: everything of `release_heatmap` but the data.
 
+    Which files and columns there are is public, and looked at.
+
     Args:
-        source: As for `release_heatmap`; it is not opened.
+        source: As for `release_heatmap`; of files and databases the schema is read.
         columns: As for `release_heatmap`.
         area: As for `release_heatmap`.
         ledger: The ledger that would pay, or its path.
@@ -188,6 +198,7 @@ def plan_release(
         title: What the maps are called.
         note: A line for the ledger.
         once: A key under which this request is released once.
+        anew: Whether to pay again for a request that was paid for and not delivered.
         public: Whether rows are public or made up: True with a `Ledger.rehearsal`, and only then.
         paid_for: Says of what is asked whether an earlier attempt has paid for it, so that it costs
             nothing now; whoever carries the plan out finds that attempt.
@@ -199,8 +210,9 @@ def plan_release(
     Raises:
         BudgetExceeded: The ledger has not enough left.
         InvalidParameter: A parameter is out of range, or an output could not be written.
-        InvalidInput: A public file could not be read.
+        InvalidInput: A public file could not be read, or there is no such file or column of rows.
         LedgerMismatch: The ledger is one for other data, and the source is there.
+        ReleasedAlready: The same request was paid for and not delivered.
 
     """
     check_release(
@@ -231,6 +243,7 @@ def plan_release(
             "`bounds='private'`; nothing was charged"
         )
     rows = replace(rows, columns=in_table(groups, rows.columns))
+    warn_of_exchange(rows.columns)
     where = area_of(area, options)
     share = options.get("bounds_share", Fraction(1, 10))
     on_bounds = whole * exact(share, name="bounds share") if private else Fraction(0)
@@ -271,6 +284,10 @@ def plan_release(
     # What the ledger would refuse in the end, it refuses before any row is read.
     bound = bound_of_groups(where.grid, groups, unit=budget.header.unit, by=rows.columns.by)
     paid = priced(asked.method, asked.epsilon, bound, where)
+    standing: tuple[Undelivered, ...] = ()
+    if paid_for is None:
+        run = f"once {once}" if once else ""
+        standing = check_repeat([budget], asked.request, run=run, anew=anew)
     prices = [*(area_prices(on_bounds) if private else ()), paid.loss]
     costs = [price for part, price in zip(parts, prices, strict=True) if part not in made]
     if paid_for is not None and paid_for(asked):
@@ -288,9 +305,13 @@ def plan_release(
             what="periods" if isinstance(groups, Periods) else "maps",
         )
     except LedgerMismatch:
-        # A file that is not there is a slip of the pen, and no other table.
-        check_source(source, connection=rows.connection)
+        # A file or column that is not there is a slip of the pen, and no other table.
+        if costs:
+            open_rows(rows, where)
         raise
+    # Which files and columns there are is public; what was paid for before needs neither.
+    named = isinstance(source, str | Path) or is_file_list(source)
+    opened = open_rows(rows, where) if costs and named else None
     measure = Measure.of({"rows_per_user": rows.columns.rows_per_user}, budget.header.unit)
     # How many rows users have is not guessed: of counted rows it is only said how many it takes.
     users = None if measure.name == "rows" else options.get("users")
@@ -311,8 +332,22 @@ def plan_release(
         groups.count if isinstance(groups, Values | Pairs) else None,
         _pays_once(groups, bound),
         asked.pooling == "partial",
+        standing,
+        bound.periods or (),
     )
-    return ReleasePlan(asked, budget, paid, followed, targets, planned, bound, table, once)
+    return ReleasePlan(
+        asked,
+        budget,
+        paid,
+        followed,
+        targets,
+        planned,
+        bound,
+        table,
+        once,
+        anew=anew,
+        opened=opened,
+    )
 
 
 def _pays_once(groups: Groups, bound: Bound) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,8 @@ class ReleasePlan:
     once: str = ""
     kept: KeptRun | None = None
     missing: str = ""
+    anew: bool = False
+    opened: Any = field(default=None, repr=False)
 
     def run(
         self, *, noise: Noise | None = None, watch: Watch | None = None, warn: Watch | None = None
@@ -75,7 +77,7 @@ class ReleasePlan:
 
         """
         check_noise(noise, self.ledger)
-        run = Run(self.asked.request, once=self.once, kept=self.kept)
+        run = Run(self.asked.request, once=self.once, kept=self.kept, anew=self.anew)
         with run.on(self.ledger):
             maps = pooled_maps(self._released(run, noise, watch), self.asked.pooling, warn=warn)
             maps = sharpened_maps(maps, self.prior, warn=warn)
@@ -94,6 +96,7 @@ class ReleasePlan:
             written,
             maps,
             made_before=run.made_before,
+            periods=self.bound.periods or (),
         )
 
     def _released(
@@ -106,6 +109,8 @@ class ReleasePlan:
         @cache
         def table() -> Any:
             """Opened once, however often it is counted."""
+            if self.opened is not None:
+                return self.opened
             if self.missing:
                 raise InvalidInput(f"{self.missing}; nothing was drawn")
             return open_rows(asked.rows, asked.area)
@@ -143,7 +148,9 @@ class ReleasePlan:
             named = asked.rows.source if isinstance(asked.rows.source, str | Path) else "rows"
             if self.result.many is not None:
                 say(many_words(self.result.many, self.result.measure))
-            say(f"counting {named} with {asked.rows.engine}")
+            # What is in a database is counted there, whatever engine reads files.
+            by = table().get_backend().name
+            say(f"counting {named} with {'spark' if by == 'pyspark' else by}")
         price = self.price
         receipt, _ = run.release(
             budget,

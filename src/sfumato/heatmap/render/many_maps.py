@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sfumato.heatmap.analysis.many_maps import USABLE, CountedRows, ManyMaps
+from sfumato.heatmap.analysis.many_maps import USABLE, CountedRows, ManyMaps, Shares
 from sfumato.heatmap.measure import Measure
 
 
@@ -13,7 +13,7 @@ def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
     unit = measure or Measure()
     if many.users is None:
         return _needed(many, unit)
-    about = f"about {_rounded(many.users_a_map or 0)} {unit.name} a {_one(many)}"
+    about = f"about {_rounded(many.users_a_map or 0)} {unit.name} a {_one(many.shares)}"
     if many.forecast is None:
         return f"{about}: nothing but noise{_advice(many, unit)}"
     right = many.forecast.similarity
@@ -57,22 +57,41 @@ def pooled_words() -> str:
     )
 
 
-def _one(many: ManyMaps) -> str:
-    return "frame" if many.shares.maps == 1 and many.shares.frames > 1 else "map"
+def for_each(shares: Shares) -> str:
+    """What a price is of where a user has several masses, each paid for; nothing where it is of all."""
+    if shares.masses == 1:
+        return ""
+    one = "frame" if not shares.mass_per_map else "map"
+    return f" for each {one}"
+
+
+def masses_words(shares: Shares, epsilon: float | None = None) -> str:
+    """What maps cost in which everybody has a mass of their own, in a sentence."""
+    times = (
+        ""
+        if epsilon is None
+        else f"epsilon {shares.masses * epsilon:g}, {epsilon:g}{for_each(shares)}"
+    )
+    told = times or f"{shares.masses:,} times the epsilon{for_each(shares)}"
+    return f"it costs {told}, unless the ledger protects what lies in one of them"
+
+
+def _one(shares: Shares) -> str:
+    return "frame" if shares.maps == 1 and shares.frames > 1 else "map"
 
 
 def _needed(many: ManyMaps, measure: Measure) -> str:
-    one = _one(many)
+    one = _one(many.shares)
     shares = many.shares
     alone = shares.mass_per_frame or (shares.mass_per_map and shares.frames == 1)
     each = "" if alone else " share everybody's mass"
     if many.users_needed is None:
-        return f"{_counted(many)}{each}: nothing that was simulated makes a {one} usable"
+        return f"{counted_maps(many.shares)}{each}: nothing that was simulated makes a {one} usable"
     number = many.users_needed * measure.scale
     # Two digits, rounded up: what is stated is enough.
     digits = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return (
-        f"{_counted(many)}{each}: a usable {one} (similarity {USABLE:g} in nearly all places) takes "
+        f"{counted_maps(many.shares)}{each}: a usable {one} (similarity {USABLE:g} in nearly all places) takes "
         f"{math.ceil(number / digits) * digits:,} {measure.name} in all"
     )
 
@@ -89,14 +108,16 @@ def _advice(many: ManyMaps, measure: Measure) -> str:
             ways.append(f"make {number} map{'s' * (many.maps_needed > 1)}{where}")
     if many.epsilon_needed is not None:
         digits = 10.0 ** (math.floor(math.log10(many.epsilon_needed)) - 1)
-        ways.append(f"take epsilon {math.ceil(many.epsilon_needed / digits - 1e-9) * digits:.10g}")
+        least = math.ceil(many.epsilon_needed / digits - 1e-9) * digits
+        ways.append(f"take epsilon {least:.10g}{for_each(shares)}")
     if not ways:
         return f"; {_needed(many, measure)}"
     return f"; {' or '.join(ways)} for similarity {USABLE:g} in nearly all places"
 
 
-def _counted(many: ManyMaps) -> str:
-    frames, maps = many.shares.frames, many.shares.maps
+def counted_maps(shares: Shares) -> str:
+    """How many maps there are, in words."""
+    frames, maps = shares.frames, shares.maps
     if frames == 1:
         return "a map" if maps == 1 else f"{maps:,} maps"
     return f"{frames:,} frames" if maps == 1 else f"{frames:,} frames of {maps:,} maps"

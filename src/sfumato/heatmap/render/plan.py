@@ -14,7 +14,14 @@ from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.pipeline.plan import least_epsilon, least_users, plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
-from sfumato.heatmap.render.many_maps import many_words, pooled_words, rows_words
+from sfumato.heatmap.render.many_maps import (
+    counted_maps,
+    for_each,
+    many_words,
+    masses_words,
+    pooled_words,
+    rows_words,
+)
 
 FEW = 0.85  # of all places: when fewer lie in an interval, the words state it
 NAMES: dict[Metric, str] = {
@@ -34,12 +41,8 @@ def plan_words(plan: HeatmapPlan) -> list[str]:
         lines.append(many_words(plan.many))
     if plan.pooled:
         lines.append(pooled_words())
-    if plan.many is not None and plan.shares.mass_per_frame:
-        cost = plan.shares.frames * plan.many.epsilon
-        lines.append(
-            f"it costs epsilon {cost:g}, {plan.many.epsilon:g} for each frame, unless the ledger "
-            "protects what lies in one of them"
-        )
+    if plan.shares.masses > 1:
+        lines.append(masses_words(plan.shares, None if plan.many is None else plan.many.epsilon))
     return lines
 
 
@@ -66,12 +69,15 @@ def _forecast_words(plan: HeatmapPlan) -> list[str]:
             if plan.users is not None and plan.counted is None
             else f"rows like those of {plan.users_a_map or 0:,.0f} users"
         )
-        aim = f"{_aim(plan, plan.target)} with {given}"
+        among = "" if plan.shares.count == 1 else f" in {counted_maps(plan.shares)}"
+        aim = f"{_aim(plan, plan.target)} with {given}{among}"
         users = (plan.users_a_map or 0) / plan.shares.of_a_user
         least = least_epsilon(plan, plan.target.metric, users)
-        lines += _requirement(plan.epsilon_required, aim, least, "epsilon", "")
+        each = for_each(plan.shares)
+        lines += _requirement(plan.epsilon_required, aim, least, "epsilon", each)
     if plan.target is not None and plan.users_required is not None:
-        aim = f"{_aim(plan, plan.target)} with epsilon {plan.epsilon:g}"
+        each = for_each(plan.shares)
+        aim = f"{_aim(plan, plan.target)} with epsilon {plan.epsilon:g}{each}"
         least = least_users(plan, plan.target.metric, plan.epsilon or 0)
         lines += _requirement(plan.users_required, aim, least, "", " users")
     return lines

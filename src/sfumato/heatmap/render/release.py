@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from html import escape
 from typing import Any
 
+from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words, pooled_words
 from sfumato.heatmap.replay_results import ReplayResult
 from sfumato.heatmap.results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,
@@ -28,6 +30,8 @@ MISTAKES = (
     "are x and y exchanged, in other units than the bounds (`crs`), written with decimal commas, "
     "or elsewhere?"
 )
+
+TIMES = "or are times outside the periods, or written otherwise than in ISO 8601?"
 
 
 def empty_text() -> str:
@@ -57,7 +61,7 @@ def _release(result: ReleaseResult) -> str:
     before = f" (entry {result.entry.number}, made before: nothing was charged)"
     lines = [
         f"{result.statement}{before if result.made_before else ''}",
-        f"left in {result.ledger}: {at_most(result.left)}",
+        f"left {_left_of(result.periods)}in {result.ledger}: {at_most(result.left)}",
     ]
     errors = tuple(result.errors.values())
     if len(errors) == 1:
@@ -69,8 +73,25 @@ def _release(result: ReleaseResult) -> str:
         which = "" if len(result.noise) == 1 else f"{len(empty)} of {len(result.noise)} maps "
         named = f" ({', '.join(empty[:5])}{', ...' if len(empty) > 5 else ''})" if which else ""
         hint = f"; {MISTAKES}" if len(empty) == len(result.noise) else ""
+        if hint and _has_times(result):
+            hint += f" {TIMES}"
         lines.append(f"{which}{empty_text()}{named}{hint}")
     return "\n".join(lines)
+
+
+def _left_of(periods: Sequence[str]) -> str:
+    """Whose budget is left, where each period has one: the least of several."""
+    if len(periods) < 2:
+        return f"for {periods[0]} " if periods else ""
+    return f"for {periods[0]} to {periods[-1]} (the least of them) "
+
+
+def _has_times(result: ReleaseResult) -> bool:
+    """Whether rows were told apart by a column of times."""
+    told = [one.counted for one in result.maps[:1]]
+    return any(
+        "period" in one or any("unit" in part for part in one.get("pair", ())) for one in told
+    )
 
 
 @as_text.register
@@ -78,7 +99,8 @@ def _planned(result: PlannedRelease) -> str:
     many = "" if result.frames is None else f" for {result.frames} frames"
     many = many if result.maps is None else f" for {result.maps} maps"
     return (
-        f"would cost {result.cost}{many}; {at_most(result.left)} left in {result.ledger}; "
+        f"would cost {result.cost}{many}; {at_most(result.left)} left "
+        f"{_left_of(result.periods)}in {result.ledger}; "
         f"{described(result.area)}; nothing was read or charged"
         + (
             f"\neverybody has mass 1 in each map, which is paid for; a ledger whose unit is called after "
@@ -88,6 +110,7 @@ def _planned(result: PlannedRelease) -> str:
         )
         + ("" if result.many is None else f"\n{many_words(result.many, result.measure)}")
         + (f"\n{pooled_words()}" if result.pooled and result.many is not None else "")
+        + "".join(f"\n{one}" for one in result.undelivered)
     )
 
 
@@ -137,11 +160,7 @@ def _draw(result: DrawResult) -> str:
 
 @as_text.register
 def _hotspots(result: HotspotsResult) -> str:
-    real = result.real or (False,) * len(result.hotspots)
-    rows = [_heads(result)] + [
-        (f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known))
-        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
-    ]
+    rows = [_heads(result), *_spots(result)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(word.ljust(width) for word, width in zip(row, wide, strict=True)).rstrip()
@@ -175,18 +194,38 @@ def _ground(length: float, unit: str) -> str:
     return f"{float(f'{length:.3g}'):,.10g} {unit}"
 
 
-def _heads(result: HotspotsResult) -> tuple[str, str, str, str]:
-    return ("lon", "lat", "share", "") if result.degrees else ("x", "y", "share", "")
+def _heads(result: HotspotsResult) -> list[str]:
+    place = ["lon", "lat"] if result.degrees else ["x", "y"]
+    if result.within is None:
+        return [*place, "nearest to it", ""]
+    length, unit = result.within
+    if unit == "m" and length >= 1000:
+        length, unit = length / 1000, "km"
+    sure = " (90%)" if result.near and result.near[0].low is not None else ""
+    return [*place, "nearest to it", f"within {f'{length:g} {unit}'.strip()}{sure}", ""]
 
 
 def hotspots_html(result: HotspotsResult) -> str:
     """A table for notebooks."""
+    return _table(_heads(result), _spots(result), result.statement)
+
+
+def _spots(result: HotspotsResult) -> list[list[str]]:
+    """A row for each place."""
     real = result.real or (False,) * len(result.hotspots)
-    rows = [
-        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known)]
-        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
+    near = [[_near(one)] for one in result.near] or [[]] * len(result.hotspots)
+    return [
+        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", *around, _real(sure, known)]
+        for spot, around, sure, known in zip(
+            result.hotspots, near, real, _tested(result), strict=True
+        )
     ]
-    return _table(list(_heads(result)), rows, result.statement)
+
+
+def _near(one: Nearby) -> str:
+    if one.low is None or one.high is None:
+        return f"{one.share:.1%}"
+    return f"{one.share:.1%} ({one.low:.1%} to {one.high:.1%})"
 
 
 @as_text.register
@@ -251,7 +290,6 @@ def _pool(result: PoolResult) -> str:
         result.statement,
         f"{'map':<{wide}}  users  from the others (0 to 1)",
         *(f"{one.group:<{wide}}  {one.users:5.0f}  {one.strength:.2f}" for one in result.pooled),
-        *(f"wrote {path}" for path in result.written),
     ]
     return "\n".join(lines)
 
@@ -294,7 +332,7 @@ def described(area: Area) -> str:
         return f"area of {size} in {area.crs}, cells of {width:,.3g} x {height:,.3g} m"
     if area.kind != "degrees":
         size = f"{high_x - low_x:g} x {high_y - low_y:g} {area.unit}".strip()
-        return f"area of {size}, cells of {width:.3g} x {height:.3g}"
+        return f"area of {size}, cells of {width:.3g} x {height:.3g} {area.unit}".strip()
     x, y = (low_x + high_x) / 2, (low_y + high_y) / 2
     x -= 360 * (x > 180)
     place = f"{abs(y):.2f}{'N' if y >= 0 else 'S'} {abs(x):.2f}{'E' if x >= 0 else 'W'}"

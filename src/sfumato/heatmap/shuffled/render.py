@@ -60,8 +60,8 @@ def advice(result: PlannedShuffle) -> str:
         )
     return (
         f"worth it where no one may gather the rows and two hands are known not to work together: {gain:.0f} "
-        "times less noise than local; with one trusted hand central is as good and costs a device a few bytes, "
-        "with a few organisations joint is"
+        "times less noise than local; with one trusted hand central is as good, with a few organisations "
+        "joint, and either costs a device a few bytes"
     )
 
 

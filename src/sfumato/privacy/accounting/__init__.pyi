@@ -27,7 +27,18 @@ from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureD
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
 from .mixing import MOST_MESSAGES, mixed_delta, mixing_distance, mixing_messages
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
-from .numbers import WORKING, Number, double_above, exact, plain, real, sqrt_above, up
+from .numbers import (
+    WORKING,
+    Number,
+    double_above,
+    exact,
+    exp_below,
+    plain,
+    real,
+    sqrt_above,
+    up,
+    written,
+)
 from .profile import privacy_profile
 from .trust import (
     MOST_DEVICES,
@@ -87,6 +98,7 @@ __all__ = [
     "encode_guarantee",
     "encode_model",
     "exact",
+    "exp_below",
     "fano_error",
     "gaussian_delta",
     "gaussian_sigma",
@@ -117,4 +129,5 @@ __all__ = [
     "total_variation",
     "up",
     "who_is_trusted",
+    "written",
 ]

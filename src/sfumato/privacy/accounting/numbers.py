@@ -66,8 +66,16 @@ def _short(text: str) -> bool:
 def written(number: Fraction) -> str:
     """A fraction as text, exactly: as `str` does it, and beyond the digits at which Python gives up.
 
-    >>> written(Fraction(1, 3)), written(Fraction(-2))
-    ('1/3', '-2')
+    Args:
+        number: The fraction.
+
+    Returns:
+        A whole number, or two with a bar between them.
+
+    Example:
+        >>> written(Fraction(1, 3)), written(Fraction(-2))
+        ('1/3', '-2')
+
     """
     top, bottom = Decimal(number.numerator), Decimal(number.denominator)
     return f"{top:f}" if number.denominator == 1 else f"{top:f}/{bottom:f}"
@@ -123,7 +131,15 @@ def _rounded(value: Any, direction: int) -> Fraction:
 
 
 def exp_below(power: Fraction) -> Fraction:
-    """A fraction at or below e**power, by at most 2**-62 of it."""
+    """A fraction at or below e**power, by at most 2**-62 of it.
+
+    Args:
+        power: The power.
+
+    Returns:
+        e**power, rounded down.
+
+    """
     with mpmath.workprec(WORKING):
         return down(mpmath.exp(real(power)))
 

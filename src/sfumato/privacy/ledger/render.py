@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape as escape_html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,15 @@ PERIODS = 10  # how many are shown
 COLUMNS = ("#", "time (UTC)", "mechanism", "cost", "note", "hash")
 
 
-def render_statement(statement: LedgerStatement, name: str | Path) -> Any:
+def render_statement(
+    statement: LedgerStatement, name: str | Path, *, undelivered: Sequence[object] = ()
+) -> Any:
     """A statement for a terminal.
 
     Args:
         statement: What the ledger says.
         name: What the ledger is called: its file.
+        undelivered: What was paid for and nobody got, as `undelivered_runs` has it.
 
     Returns:
         A renderable of rich: two lines, and a table with a row for each entry.
@@ -40,6 +44,7 @@ def render_statement(statement: LedgerStatement, name: str | Path) -> Any:
         f"[bold]{escape(str(name))}[/bold]  {escape(terms)}",
         f"{money[0]}; [bold]{money[1]}[/bold]",
         *map(escape, _parts(statement)),
+        *(escape(str(one)) for one in undelivered),
     ]
     if not statement.count:
         return Group(*lines, "no entries yet")

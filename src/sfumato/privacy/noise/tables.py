@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import chain, count, repeat
 from typing import assert_never
 
 import mpmath
@@ -51,12 +51,17 @@ class Table:
     def arrays(self) -> tuple[UIntArray, UIntArray]:
         """High and low halves, padded to 2**depth - 1 with values no u reaches: a search of fixed depth."""
         size = 1 << len(self.thresholds).bit_length()
-        padded = [*self.thresholds, *[(1 << 128) - 1] * (size - 1 - len(self.thresholds))]
         low = (1 << 64) - 1
-        return (
-            np.array([t >> 64 for t in padded], dtype=np.uint64),
-            np.array([t & low for t in padded], dtype=np.uint64),
-        )
+        halves = [
+            # No list of them: it would be several times the array, on a device.
+            np.fromiter(
+                chain(map(half, self.thresholds), repeat(low, size - 1 - len(self.thresholds))),
+                np.uint64,
+                size - 1,
+            )
+            for half in (lambda t: t >> 64, lambda t: t & low)
+        ]
+        return halves[0], halves[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +84,16 @@ def _table(weights: Sequence[int], *, missing: Fraction) -> Table:
     `missing` bounds what the weights themselves lack: their cut tail and fixed-point error, as a
     share.
     """
-    total, running, thresholds = sum(weights), 0, []
+    total, running, thresholds = sum(weights), 0, list[int]()
+    before = off = 0
     for weight in weights[:-1]:
         running += weight
-        thresholds.append((running << BITS) // total)
-    shares = [b - a for a, b in pairwise([0, *thresholds, 1 << BITS])]
-    off = sum(
-        abs(share * total - (weight << BITS)) for share, weight in zip(shares, weights, strict=True)
-    )
+        threshold = (running << BITS) // total
+        # Added up as they come: a list of shares would be the most memory that a device ever holds.
+        off += abs((threshold - before) * total - (weight << BITS))
+        thresholds.append(threshold)
+        before = threshold
+    off += abs(((1 << BITS) - before) * total - (weights[-1] << BITS))
     return Table(tuple(thresholds), Fraction(off, 2 * total << BITS) + missing)
 
 

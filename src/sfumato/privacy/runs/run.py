@@ -21,6 +21,7 @@ from sfumato.privacy.mechanisms.protocol import Mechanism
 from sfumato.privacy.noise.protocol import Noise
 from sfumato.privacy.runs.kept import KeptRun
 from sfumato.privacy.runs.locks import alone
+from sfumato.privacy.runs.undelivered import check_repeat, warn_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -37,6 +38,7 @@ class Request:
         delivery: Where and how results are written, which may change and costs nothing.
         what: What is kept of it, in the plural, for messages.
         finish: How it is finished, where that is not by `resume`.
+        telling: Whether `asked` tells this request from the next one of its kind.
 
     """
 
@@ -46,19 +48,28 @@ class Request:
     delivery: dict[str, Any]
     what: str = "counts"
     finish: str = ""
+    telling: bool = True
 
 
 class Run:
     """One request on its way: made of parts in order, each of them one release.
 
     With a key (`once`) the parts that were made under it are found again, whoever made them; so are
-    those of a `KeptRun`. `charged` says how many this run has paid for itself. Use it as a context:
+    those of a `KeptRun`. `charged` says how many this run has paid for itself. What the same request
+    has paid for and not delivered is not paid for again, unless `anew` says so. Use it as a context:
     it holds a lock (that of a `KeptRun` is held by `resume_runs`, which has read it under it), and
     whatever goes wrong inside says what was charged.
     """
 
-    def __init__(self, request: Request, *, once: str = "", kept: KeptRun | None = None) -> None:
-        self.request, self.once = request, once
+    def __init__(
+        self,
+        request: Request,
+        *,
+        once: str = "",
+        kept: KeptRun | None = None,
+        anew: bool = False,
+    ) -> None:
+        self.request, self.once, self._anew = request, once, anew
         self.charged = self._parts = 0
         if kept is not None:
             self.name = kept.run
@@ -160,6 +171,8 @@ class Run:
     def on(self, *ledgers: Ledger) -> Iterator[Run]:
         """Carry it out on these ledgers: alone, and whatever goes wrong says what was charged."""
         self._ledgers = list({one.path: one for one in ledgers}.values())
+        if not self._resumed and not self.request.finish:
+            warn_of(check_repeat(self._ledgers, self.request, run=self.name, anew=self._anew))
         with nullcontext() if self._resumed else alone(self._ledgers[0], self.name):
             try:
                 yield self

@@ -2,20 +2,24 @@ from .calibrate import calibrate_site
 from .check import check_recovery
 from .inputs import true_sources
 from .keys import (
+    last_steps,
     list_keys,
+    make_check_keys,
     make_device_key,
     make_master_key,
+    note_unsealing,
     retire_device_key,
     rotate_device_key,
     unseal_readings,
 )
+from .live import LiveReading, LiveRecovery, LiveRound, epsilon_after
 from .payer import Windows
 from .plan import plan_placement, plan_sensors
-from .recover import RecoveryOptions, recover_sources
+from .recover import recover_sources
 from .recover_each import recover_rounds
 from .release import check_note, price_release, release_readings
 from .resume import resume_readings
-from .site import describe_site, open_ledger, simulate_site
+from .site import describe_site, open_ledger, simulate_site, site_from_template
 from .track import track_sources
 from .whisper import (
     SimulatedWhisper,
@@ -27,7 +31,9 @@ from .whisper import (
 )
 
 __all__ = [
-    "RecoveryOptions",
+    "LiveReading",
+    "LiveRecovery",
+    "LiveRound",
     "SimulatedWhisper",
     "WhisperCost",
     "Windows",
@@ -35,10 +41,14 @@ __all__ = [
     "check_note",
     "check_recovery",
     "describe_site",
+    "epsilon_after",
     "find_whisper",
+    "last_steps",
     "list_keys",
+    "make_check_keys",
     "make_device_key",
     "make_master_key",
+    "note_unsealing",
     "open_ledger",
     "plan_placement",
     "plan_sensors",
@@ -52,6 +62,7 @@ __all__ = [
     "rotate_device_key",
     "simulate_site",
     "simulate_whisper",
+    "site_from_template",
     "track_sources",
     "true_sources",
     "unseal_readings",

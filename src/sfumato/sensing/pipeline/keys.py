@@ -8,6 +8,7 @@ from pathlib import Path
 from sfumato.errors import InvalidInput
 from sfumato.files import check_writable, read_json, write_table
 from sfumato.privacy.accounting import canonical
+from sfumato.sensing.release.check_keys import check_keys_of, write_check_keys
 from sfumato.sensing.release.key_log import KeyEvent, KeyLog, KnownDevice, next_generation
 from sfumato.sensing.release.keys import (
     MasterKey,
@@ -64,20 +65,51 @@ def unseal_readings(
     )
     if out is not None:
         check_writable(out)
-    if log is not None:
+    if not isinstance(key, MasterKey):
         named = str(readings) if isinstance(readings, str | Path) else ""
-        used = {
-            "readings": named,
-            "times": len(found.snapshots),
-            "sha256": hashlib.sha256(canonical(found.to_json()).encode()).hexdigest(),
-            "out": "" if out is None else str(out),
-        }
-        with log.held():
-            log.add(KeyEvent("unsealed", more=used))
+        digest = hashlib.sha256(canonical(found.to_json()).encode()).hexdigest()
+        note_unsealing(key, readings=named, times=len(found.snapshots), sha256=digest, out=out)
     if out is None:
         return UnsealedResult(rows)
     write_table(out, ["time", "sensor", "value"], rows, private=True)
     return UnsealedResult(rows, Path(out))
+
+
+def note_unsealing(
+    key: str | Path, *, readings: str, times: int, sha256: str, out: str | Path | None
+) -> None:
+    """Write into the log of a master key that noise is about to be taken off.
+
+    Args:
+        key: The file of the master key.
+        readings: The file that has the readings; "" for those in memory.
+        times: How many times were read.
+        sha256: A digest of what is unsealed.
+        out: Where the readings go; None for the screen.
+
+    Raises:
+        InvalidInput: The log cannot be written; nothing was unsealed.
+    """
+    log, where = KeyLog(key), "" if out is None else str(out)
+    used = {"readings": readings, "times": times, "sha256": sha256, "out": where}
+    with log.held():
+        log.add(KeyEvent("unsealed", more=used))
+
+
+def last_steps(key: str | Path) -> dict[str, int]:
+    """The last step of every device that was rotated or retired with its key file at hand.
+
+    Args:
+        key: The file of the master key.
+
+    Returns:
+        Steps by device: what it sealed at a later one is not its own.
+
+    Raises:
+        InvalidInput: The log cannot be read.
+    """
+    known = KeyLog(key).devices().values()
+    return {one.name: one.last_step for one in known if one.last_step is not None}
 
 
 def _not_retired(read: Readings, devices: dict[str, KnownDevice]) -> None:
@@ -220,6 +252,38 @@ def retire_device_key(
         old = log.current(name)
         log.add(KeyEvent("retired", old.name, {"last_step": _last_step(old, replaced)}))
     return KeyListing(Path(master), key.id, is_locked(master), log.events())
+
+
+def make_check_keys(
+    master: str | Path,
+    file: str | Path,
+    *,
+    overwrite: bool = False,
+    passphrase: str | None = None,
+) -> KeyResult:
+    """Make the file of check keys for a collector: of every device whose key is in use.
+
+    With it a collector tells who sent a packet. It takes no noise off. Make it again after a device got its
+    key, was rotated or retired.
+
+    Args:
+        master: The file of the master key.
+        file: A new file for the collector.
+        overwrite: Whether a file of that name gives way.
+        passphrase: That of a master key which was locked with one.
+
+    Returns:
+        The file and the id of the master key.
+
+    Raises:
+        InvalidInput: The file exists already, or cannot be written; or no device has a key.
+    """
+    key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
+    names = [one.name for one in log.devices().values() if one.status == "in use"]
+    if not names:
+        raise InvalidInput(f"no device has a key in use by {log.path}; no key was made")
+    write_check_keys(file, check_keys_of(key, names), overwrite=overwrite)
+    return KeyResult(Path(file), key.id)
 
 
 def list_keys(master: str | Path) -> KeyListing:

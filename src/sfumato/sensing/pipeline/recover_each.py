@@ -11,13 +11,14 @@ from sfumato.privacy import Loss
 from sfumato.sensing.model.operators.protocol import Operator, parts_of
 from sfumato.sensing.model.site import Site, rows_of
 from sfumato.sensing.pipeline.inputs import ReadingsInput, complete, merged_each, not_a_site
-from sfumato.sensing.pipeline.recover import RecoveryOptions, Unknown, Watch, recovered
+from sfumato.sensing.pipeline.recover import Watch, recovered
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
     Estimator,
     estimator_named,
 )
 from sfumato.sensing.recovery.merging import NO_PROMISE, MergedReadings
+from sfumato.sensing.recovery.options import RecoveryOptions, Unknown
 from sfumato.sensing.recovery.radius import CONFIDENCE
 from sfumato.sensing.release.readings import Readings
 from sfumato.sensing.results.recovered_rounds import RecoveredRound, RecoveredRounds

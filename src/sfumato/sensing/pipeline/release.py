@@ -96,6 +96,7 @@ def release_readings(
     noise_plan: NoisePlan | None = None,
     note: str = "",
     once: str = "",
+    anew: bool = False,
     columns: Columns | None = None,
     round_time: str = "",
     reference: str | Path | None = None,
@@ -129,6 +130,8 @@ def release_readings(
         note: A line for the ledger.
         once: A key under which this request is released once: with the same key the same request gives
             the readings that were released, at no cost (`made_before`); another request is refused.
+        anew: Whether to pay again for a request that was paid for and not delivered: without it,
+            `resume_readings` finishes that one.
         columns: What the columns of the table are called.
         round_time: How far apart rounds are, 30s, 1m, 1h: every reading belongs to the nearest one, and is
             taken as if it were of that moment. Needed where clocks differ by seconds; "0" says that every
@@ -156,6 +159,8 @@ def release_readings(
         InvalidParameter: A reading is no finite number or of no sensor, or a time no line of text; nothing
             was charged.
         LedgerMismatch: The ledger is for another site, or the key another request's; nothing was charged.
+        ReleasedAlready: The same request, with the same times, was paid for and not delivered; nothing was
+            charged.
 
     >>> import tempfile
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger
@@ -212,10 +217,11 @@ def release_readings(
         files,
         form,
         digest_of(time for time, _ in snapshots),
+        all(time for time, _ in snapshots),
     )
     if windows is not None:
         check_moments(windows, [time for time, _ in snapshots], form.round_time)
-    run = Run(asked.request, once=once)
+    run = Run(asked.request, once=once, anew=anew)
     paid_by = [payer(time) for time, _ in snapshots]
     made = [
         bool(once) and run.made(one, part_of(number), number=number)

@@ -60,6 +60,7 @@ class ReadingsRequest:
     outputs: tuple[Path, ...] = ()
     form: TableForm = field(default_factory=TableForm)
     times: str = ""
+    timed: bool = False
 
     @property
     def request(self) -> Request:
@@ -99,7 +100,9 @@ class ReadingsRequest:
             "outputs": [_whole(str(path)) for path in self.outputs],
             **({"times": self.times} if self.times else {}),
         }
-        return Request(READINGS, "sense", asked, delivery, "readings")
+        # Readings from memory, or without times, may be others under the same words.
+        telling = self.readings is not None and self.timed
+        return Request(READINGS, "sense", asked, delivery, "readings", telling=telling)
 
     @staticmethod
     def from_json(asked: Mapping[str, Any], delivery: Mapping[str, Any]) -> ReadingsRequest:

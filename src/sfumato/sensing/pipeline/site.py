@@ -19,6 +19,7 @@ from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.registry import operator_of_kind
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.model.site_templates import template_arguments
 from sfumato.sensing.pipeline.ground import (
     added,
     bounds_in_metres,
@@ -195,6 +196,63 @@ def describe_site(
     if out is not None:
         made.write(out)
     return SiteResult(made, None if out is None else Path(out), step_given=step is not None)
+
+
+def site_from_template(
+    name: str,
+    template: str,
+    *,
+    length: float | None = None,
+    count: int | None = None,
+    height: float | None = None,
+    **given: Any,
+) -> SiteResult:
+    """Describe a site that many have: a corridor, a floor, a thermal array on a ceiling, roads.
+
+    A template places sensors and says how heat spreads, in metres and degrees Celsius; whatever is given
+    beside it counts instead. What a source adds to a reading (`beside` or `per_source`) must be given: noise
+    follows from it.
+
+    Args:
+        name: What the site is called; its ledger names it.
+        template: "corridor": `count` sensors along `length`. "floor": at the places of `sensors`. "amg8833":
+            the 8 by 8 pixels of a Grid-EYE, `height` above heads. "roads": on a `graph`, its largest part.
+        length: Of a corridor, in metres; 30 unless given.
+        count: Sensors of a corridor; 30 unless given.
+        height: Of an array above heads, in metres; 1.5 unless given.
+        given: Other parameters of `describe_site`.
+
+    Returns:
+        The site, and its file.
+
+    Raises:
+        InvalidParameter: There is no such template, or something contradicts it; nothing was built.
+        InvalidInput: A file cannot be read, or `out` exists already.
+
+    >>> array = site_from_template("desk", "amg8833", beside="2C").site
+    >>> len(array.sensors), array.sensors.names[9], str(array.step)
+    (64, 'r1c1', '1/4')
+    """
+    said = {key: value for key, value in given.items() if value not in (None, "", False, {})}
+    if template == "floor" and isinstance(said.get("sensors"), str | Path):
+        said["sensors"], origin = placed(
+            said["sensors"], said.pop("columns", None), said.get("origin"), graph=False
+        )
+        if isinstance(said["sensors"], str | Path):
+            said["sensors"] = read_sensors(said["sensors"])
+        if origin is not None:
+            raise InvalidParameter(
+                "the template floor takes places in metres; with latitudes give `bounds` and no template; "
+                "nothing was built"
+            )
+    found = template_arguments(
+        template, length=length, count=count, height=height, sensors=said.get("sensors")
+    )
+    if length is not None:
+        found["length"] = length
+    if said.get("swapped") is not None:
+        found.pop("radius", None)
+    return describe_site(name, **(found | said))
 
 
 def open_ledger(site: Site | str | Path, file: str | Path, budget: Loss) -> LedgerResult:

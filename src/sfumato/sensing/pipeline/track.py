@@ -12,6 +12,7 @@ import numpy as np
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput
+from sfumato.privacy import Loss
 from sfumato.sensing.diagnostics.field_sensors import MAX_FAULTY, FaultySensor, rows_without
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.diagnostics.track_fit import faulty_in_rounds, faulty_in_track, fit_rounds
@@ -93,13 +94,35 @@ def track_sources(
     """
     read = all_readings(readings, site=site)
     rounds = rounds_in_order(read)
+    if watch is not None:
+        watch(f"looking for a path through {len(rounds)} rounds")
+    return tracked(
+        rounds,
+        cost=cost_of(losses_of(read)),
+        count=count,
+        speed=speed,
+        max_mass=max_mass,
+        seed=seed,
+        leave_out_faulty=leave_out_faulty,
+    )
+
+
+def tracked(
+    rounds: list[MergedReadings],
+    *,
+    cost: tuple[Loss | None, str],
+    count: int = 1,
+    speed: float | None = None,
+    max_mass: float = 1.0,
+    seed: int | None = None,
+    leave_out_faulty: bool = False,
+) -> TrackResult:
+    """Follow sources through rounds that are merged already; `cost` is what these cost, and in words."""
     ground = rounds[0].site
     there = {name for one in rounds for name in one.names}
     names = tuple(name for name in ground.sensors.names if name in there)
     values = _side_by_side(rounds, names)
     rng = generator(seed_of(values) if seed is None else seed)
-    if watch is not None:
-        watch(f"looking for a path through {len(rounds)} rounds")
     scene = _Scene(part_of_site(ground, names), values, tuple(rounds))
     faulty, looked_at = faulty_in_track(
         scene.operator, values, noises=scene.noises, max_mass=max_mass
@@ -146,7 +169,6 @@ def track_sources(
         remarks.append(
             f"{gone} of {len(rounds)} rounds have readings of faulty sensors only, and were left out"
         )
-    cost, statement = cost_of(losses_of(read))
     return TrackResult(
         ground.name,
         tuple(
@@ -158,8 +180,7 @@ def track_sources(
         found.mixed,
         found.fewer,
         max_mass,
-        cost,
-        statement,
+        *cost,
         faulty,
         leave_out_faulty,
         (*remarks, *uneven(times)),

@@ -9,6 +9,7 @@ from .certified_error import ErrorCertificate
 from .community import CommunityAnswer, communities, community_of
 from .error_bound import certify_error
 from .merging import MergedReadings, merge
+from .options import RecoveryOptions
 from .radius import default_radius
 from .verify import Check, check
 from .verify_error import check_error
@@ -21,6 +22,7 @@ __all__ = [
     "ErrorCertificate",
     "Estimate",
     "MergedReadings",
+    "RecoveryOptions",
     "SourceBeliefs",
     "SourceFit",
     "certify_error",

@@ -3,10 +3,12 @@
     master --HKDF(device name)--> step 0 --HKDF--> step 1 --HKDF--> step 2 ...
                                     |                |
                                     noise, mac       noise, mac
+           --HKDF(device name)--> check key
 
 A device moves one step forward whenever it starts, and its file holds only the step to come: who
 takes the file can remove no noise that was added before. Who holds the master key can walk to any
-step.
+step. The check key stays the same: it is for a collector, which can tell with it who sent a packet,
+and take no noise off.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted, Unguarded
-from sfumato.files import read_json, remove_drafts, write_file
+from sfumato.files import check_private, read_json, remove_drafts, write_file
 from sfumato.privacy import KeyedNoise
 from sfumato.privacy.noise import KEY_BYTES
 from sfumato.sensing.release.passphrase import LOCKED_FORMAT, locked_key, unlocked_key
@@ -60,6 +62,10 @@ class MasterKey:
             )
         first = _derive(self.key, f"device|{name.encode().hex()}")
         return _walk(_milestone(first, step // STRIDE), step % STRIDE)
+
+    def check_key(self, name: str) -> bytes:
+        """The check key of a device: with it a collector tells its packets, and takes no noise off."""
+        return _derive(self.key, f"check|{name.encode().hex()}")
 
 
 def new_master_key() -> MasterKey:
@@ -150,7 +156,8 @@ def write_device_key(path: str | Path, master: MasterKey, name: str) -> None:
         InvalidInput: The file exists already, or cannot be written; no key was made.
         InvalidParameter: The name is empty or not printable.
     """
-    _write_new(Path(path), _device_json(master.id, name, 0, master.device(name)))
+    check = master.check_key(name).hex()
+    _write_new(Path(path), _device_json(master.id, name, 0, master.device(name), check))
 
 
 def device_step(path: str | Path) -> tuple[str, int]:
@@ -181,8 +188,10 @@ class Device:
                     str(data["device"]),
                     int(data["step"]),
                 )
-                key = bytes.fromhex(data["key"])
+                key, check = bytes.fromhex(data["key"]), str(data.get("check", ""))
                 if len(key) != KEY_BYTES or self.step < 0:
+                    raise ValueError
+                if check and len(bytes.fromhex(check)) != KEY_BYTES:
                     raise ValueError
             except (KeyError, TypeError, ValueError):
                 raise InvalidInput(
@@ -193,15 +202,25 @@ class Device:
                     f"{path} has started {self.step} times, as often as a key may; rotate it: "
                     "make a new device key; nothing was sealed"
                 )
-            _replace(
-                self.path, _device_json(self.key_id, self.name, self.step + 1, _next_step(key))
-            )
+            after = _device_json(self.key_id, self.name, self.step + 1, _next_step(key), check)
+            _replace(self.path, after)
         self.noise = KeyedNoise(noise_key(key), boot=self.step)
         self._mac = mac_key(key)
+        self._check = bytes.fromhex(check)
 
     def sign(self, message: bytes) -> str:
         """The message's authenticity code under this step's key."""
         return mac(self._mac, message)
+
+    @property
+    def check_key(self) -> bytes:
+        """The key of codes that a collector checks; refused where the file is from before there was one."""
+        if not self._check:
+            raise InvalidInput(
+                f"{self.path} is from before devices had a check key, so nobody could check its packets; "
+                "rotate its key; nothing was sealed"
+            )
+        return self._check
 
     def __repr__(self) -> str:
         return f"Device({self.name!r}, key {self.key_id}, step {self.step})"
@@ -262,14 +281,16 @@ def _derive(key: bytes, purpose: str) -> bytes:
     )
 
 
-def _device_json(key_id: str, name: str, step: int, key: bytes) -> dict[str, Any]:
-    return {"format": DEVICE_FORMAT, "id": key_id, "device": name, "step": step, "key": key.hex()}
+def _device_json(key_id: str, name: str, step: int, key: bytes, check: str) -> dict[str, Any]:
+    held = {"format": DEVICE_FORMAT, "id": key_id, "device": name, "step": step, "key": key.hex()}
+    return held | ({"check": check} if check else {})
 
 
 def _read(path: Path, form: str, what: str) -> dict[str, Any]:
     data = read_json(path, what)
     if not isinstance(data, dict) or data.get("format") != form:
         raise InvalidInput(f"{path} is not {what} ({form})")
+    check_private(path)
     return data
 
 

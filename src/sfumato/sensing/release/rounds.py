@@ -77,7 +77,15 @@ def cost_after(
 
 
 def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
-    """What each of so many readings may cost to stay within a loss, as a ledger adds them up."""
+    """What each of so many readings may cost to stay within a loss, as a ledger adds them up.
+
+    Args:
+        loss: What all of them may cost together: epsilon and delta, or rho.
+        readings: How many, at least 1.
+
+    Returns:
+        The share of each.
+    """
     count = whole("readings", readings, low=1)
     match loss:
         case ApproxDP(epsilon, delta):

@@ -7,6 +7,7 @@ a code that shows any change. The guarantee is computational (docs/proofs/keyed-
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
@@ -151,6 +152,48 @@ def unseal(
         noise_key(key), epoch, law_of(release), first=seal.first, size=release.value.size
     )
     return Unsealed(names, release.value - noise, release.exponent)
+
+
+class StepKeys:
+    """The keys of one start of a device, for the key holder: they tell codes, and take noise off."""
+
+    def __init__(self, master: MasterKey, device: str, step: int) -> None:
+        key = master.device(device, step=step)
+        self._noise, self._mac, self._step = noise_key(key), mac_key(key), step
+
+    def sign(self, message: bytes) -> str:
+        """The code of a message, as the device makes it."""
+        return mac(self._mac, message)
+
+    def take_off(
+        self, values: Sequence[int], *, epoch: bytes, first: int, law: str, sigma: float
+    ) -> list[int]:
+        """Lattice integers without their noise, exactly; check their code before.
+
+        Args:
+            values: What was sent.
+            epoch: The run of the stream that the noise is of; it begins with the step.
+            first: The number of the first draw.
+            law: "gaussian" or "rounded-gaussian".
+            sigma: The law's parameter, in lattice units.
+
+        Returns:
+            The quantised readings.
+
+        Raises:
+            InvalidInput: The epoch is of another step.
+            InvalidParameter: There is no such law.
+        """
+        if epoch[:4] != self._step.to_bytes(4, "big"):
+            raise InvalidInput("the epoch is of another step; nothing was unsealed")
+        laws: dict[str, type[GaussianLaw] | type[RoundedGaussianLaw]] = {
+            "gaussian": GaussianLaw,
+            "rounded-gaussian": RoundedGaussianLaw,
+        }
+        if law not in laws:
+            raise InvalidParameter(f"noise of a seal is {' or '.join(laws)}, got {law!r}")
+        noise = keyed_draws(self._noise, epoch, laws[law](sigma), first=first, size=len(values))
+        return [value - draw for value, draw in zip(values, noise.tolist(), strict=True)]
 
 
 def law_of(release: Release[IntArray]) -> GaussianLaw | RoundedGaussianLaw:

@@ -23,7 +23,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_window(text: str) -> timedelta:
     """The length of a window: minutes, hours or days.
 
-    A whole number above 0 with m, h or d behind it.
+    Args:
+        text: A whole number above 0 with m, h or d behind it.
+
+    Returns:
+        The length.
+
+    Raises:
+        InvalidParameter: It is another text.
 
     >>> parse_window("6h")
     datetime.timedelta(seconds=21600)
@@ -37,7 +44,15 @@ def parse_window(text: str) -> timedelta:
 def window_of(moment: datetime, length: timedelta) -> datetime:
     """When the window began that holds this moment: windows tile time from 1970 on, in UTC.
 
-    The moment has a time zone; the length is in whole minutes.
+    Args:
+        moment: The moment, with its time zone.
+        length: The length of a window, in whole minutes.
+
+    Returns:
+        The beginning of the window.
+
+    Raises:
+        InvalidParameter: The moment has no time zone, or the length is no window's; nothing was charged.
     """
     if moment.tzinfo is None:
         raise InvalidParameter("a moment needs its time zone, got one without; nothing was charged")
@@ -53,7 +68,12 @@ def window_of(moment: datetime, length: timedelta) -> datetime:
 def describe_window(start: datetime, length: timedelta) -> str:
     """The window as it stands in a guarantee.
 
-    The length is in whole minutes; the start is told in UTC.
+    Args:
+        start: When it begins; told in UTC.
+        length: Its length, in whole minutes.
+
+    Returns:
+        A few words.
 
     >>> describe_window(datetime(2026, 11, 16, tzinfo=UTC), timedelta(days=1))
     'within 1d from 2026-11-16T00:00Z'
@@ -62,7 +82,14 @@ def describe_window(start: datetime, length: timedelta) -> str:
 
 
 def window_start(file: Path) -> datetime | None:
-    """When the window of a ledger began, from its name; None for another file."""
+    """When the window of a ledger began, from its name.
+
+    Args:
+        file: The file of a ledger.
+
+    Returns:
+        The beginning of the window; None for another file.
+    """
     try:
         return datetime.strptime(file.name.partition("-")[0], "%Y%m%dT%H%MZ").replace(tzinfo=UTC)
     except ValueError:

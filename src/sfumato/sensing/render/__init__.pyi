@@ -13,7 +13,7 @@ from .release import (
     site_remarks,
     unsealed,
 )
-from .rounds import rounds_lines, rounds_text
+from .rounds import place_words, round_words, rounds_lines, rounds_text
 from .rounds_page import draw_rounds
 from .track import track_lines, track_text
 from .whisper import whisper_text
@@ -30,6 +30,7 @@ __all__ = [
     "page_sections",
     "percent",
     "picture",
+    "place_words",
     "placement_picture",
     "placement_table",
     "placement_text",
@@ -38,6 +39,7 @@ __all__ = [
     "recovery_lines",
     "recovery_text",
     "release_remark",
+    "round_words",
     "rounds_lines",
     "rounds_text",
     "simulation_remark",

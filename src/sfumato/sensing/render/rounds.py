@@ -73,13 +73,21 @@ def rounds_lines(result: RecoveredRounds) -> list[Any]:
 
 
 def round_words(one: RecoveredRound, site: Site) -> str:
-    """Where sources were in one round, or why nothing is told, in a line."""
+    """Where sources were in one round, or why nothing is told, in a line.
+
+    Args:
+        one: The round.
+        site: Its site.
+
+    Returns:
+        The words.
+    """
     told = () if one.recovery is None else told_places(one.recovery)
     if not told:
         return NOTHING[_kind(one)]
     # Bands in their order, the surest first; then the largest masses.
     ranked = sorted(told, key=lambda spot: -spot.mass if spot.radius is None else -float("inf"))
-    words = [_place_words(spot, site) for spot in ranked[:MAX_PLACES]]
+    words = [place_words(spot, site) for spot in ranked[:MAX_PLACES]]
     rest = len(told) - len(words)
     doubt = ["do not rely on this"] if _kind(one) == "misfit" else []
     return "; ".join([*doubt, *words, *([f"and {many(rest, 'more place')}"] if rest else [])])
@@ -89,7 +97,16 @@ def _kind(one: RecoveredRound) -> str:
     return "failed" if one.recovery is None else one.recovery.verdict.kind
 
 
-def _place_words(spot: ToldPlace, site: Site) -> str:
+def place_words(spot: ToldPlace, site: Site) -> str:
+    """A place of a recovery in a few words: its mass, its band and the chance that it holds a source.
+
+    Args:
+        spot: The place.
+        site: The site that it is in.
+
+    Returns:
+        The words.
+    """
     if spot.place is None:
         return f"mass {spot.mass:.2g} elsewhere"
     place = place_of(site, spot.place)

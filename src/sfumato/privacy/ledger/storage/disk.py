@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, LedgerBusy, LedgerDamaged, LedgerError
@@ -25,12 +25,23 @@ def real_path(path: Path) -> Path:
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder, not a ledger")
     if not path.is_file():
+        near = _near(path)
         raise InvalidInput(
-            f"there is no ledger at {path}; make one with: "
-            f"sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
+            f"there is no ledger at {path}; "
+            + (f"did you mean {near}? else " if near is not None else "")
+            + f"make one with: sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
             "for sensors with: sfumato sense ledger"
         )
     return path.resolve()
+
+
+def _near(path: Path) -> Path | None:
+    """A ledger beside a path that has nearly its name."""
+    with suppress(OSError):
+        beside = {one.stem: one for one in sorted(path.parent.glob("*.ledger")) if one.is_file()}
+        for stem in get_close_matches(path.stem, beside, n=1, cutoff=0.75):
+            return path.with_name(beside[stem].name)
+    return None
 
 
 def open_file(real: Path, mode: int, path: Path) -> int:
@@ -181,15 +192,19 @@ def forget_drafts(real: Path, kind: str, *, of: int | None = None) -> None:
                 draft.unlink()
 
 
+def _sqlite_error() -> type[Exception]:
+    """What SQLite raises; it is read when something was raised, a device with files of today never does."""
+    import sqlite3
+
+    return sqlite3.Error
+
+
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
     """Errors of SQLite and the system in our words: what happened, what was not done, what to do."""
     try:
         yield
-    except (
-        sqlite3.Error,
-        UnicodeDecodeError,
-    ) as problem:  # the second from a schema that is no text
+    except (_sqlite_error(), UnicodeDecodeError) as problem:  # the second: a schema that is no text
         raise LedgerDamaged(
             f"{path} is damaged or not a ledger ({problem}): nothing was charged or released; "
             "restore a backup that 'sfumato ledger verify --against' accepts for every published release"

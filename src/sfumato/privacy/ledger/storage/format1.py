@@ -7,12 +7,15 @@ may lie beside one.
 from __future__ import annotations
 
 import json
-import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerDamaged
 from sfumato.privacy.ledger.storage.rows import GENESIS, Row, link
+
+if TYPE_CHECKING:
+    import sqlite3
 
 MAGIC = b"SQLite format 3\0"
 APPLICATION = 0x53464D54  # "SFMT", so that `file` and we know the format
@@ -52,6 +55,8 @@ def _rows(connection: sqlite3.Connection, name: str) -> list[Row]:
 
 
 def _loaded(content: bytes, name: str) -> sqlite3.Connection:
+    import sqlite3
+
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         if content:  # nothing at all would be a MemoryError
@@ -75,6 +80,8 @@ def is_hot(real: Path) -> bool:
 
 def is_whole(content: bytes, name: str) -> bool:
     """Whether a file needs no journal to be read."""
+    import sqlite3
+
     try:
         rows(content, name)
     except (LedgerDamaged, sqlite3.Error, UnicodeDecodeError):
@@ -91,6 +98,8 @@ def settled(real: Path, content: bytes, name: str) -> bytes:
     """
     if not is_hot(real):
         return content
+    import sqlite3
+
     if not is_whole(content, name):
         with closing(sqlite3.connect(f"{real.as_uri()}?mode=rw", uri=True)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()

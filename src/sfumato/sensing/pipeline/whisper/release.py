@@ -85,6 +85,7 @@ def release_whisper(
     out: str | Path | None = None,
     largest_part: bool = False,
     note: str = "",
+    anew: bool = False,
     noise: Noise | None = None,
 ) -> WhisperAnswers:
     """Release who has heard: pay, then flip each answer with a chance that epsilon sets.
@@ -104,6 +105,7 @@ def release_whisper(
             writes nothing.
         largest_part: Whether to keep the largest connected part of the graph, and its answers.
         note: A line for the ledger.
+        anew: Whether to pay again for a request that was paid for and not delivered.
         noise: Where noise comes from; None means the operating system.
 
     Returns:
@@ -114,6 +116,7 @@ def release_whisper(
         InvalidInput: If answers or graph cannot be read, or `out` cannot be written; nothing was charged.
         InvalidParameter: If `out` is no .json file; nothing was charged.
         LedgerMismatch: If the ledger accounts for something else.
+        ReleasedAlready: If the same request was paid for and not delivered; nothing was charged.
 
     Privacy: PureDP(epsilon) for each node's bit. Proof: docs/proofs/randomised-response.md
     """
@@ -129,7 +132,7 @@ def release_whisper(
         "note": note,
     }
     delivery = {"outputs": [os.path.abspath(path) for path in files]}
-    run = Run(Request(WHISPER, "sense", asked, delivery, "answers"))
+    run = Run(Request(WHISPER, "sense", asked, delivery, "answers"), anew=anew)
     book = _book(ledger)
     with run.on(book):
         said = _released(run, book, answers, graph, asked, noise)

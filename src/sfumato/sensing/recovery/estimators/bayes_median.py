@@ -71,8 +71,10 @@ def _line_median(beliefs: SourcePosterior, line: Line) -> tuple[FloatArray, Floa
     reached = np.cumsum(masses, axis=1)
     reached /= reached[:, -1:]
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
-    # The first source at which so much of the mass is reached.
-    at = (reached[:, np.newaxis, :] < levels[:, np.newaxis]).sum(axis=2)
+    # The first source at which so much of the mass is reached; a draw has few of them.
+    at = np.zeros((len(reached), LEVELS), dtype=np.int64)
+    for mass in reached.T:
+        at += mass[:, np.newaxis] < levels
     quantiles = np.take_along_axis(cells, np.minimum(at, cells.shape[1] - 1), axis=1)
     # Places are in the order of their cells; whole numbers of two bytes are sorted by counting.
     kind = np.int16 if line.size <= np.iinfo(np.int16).max else np.int64

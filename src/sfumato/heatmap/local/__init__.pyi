@@ -1,0 +1,81 @@
+from .channels import (
+    Channel,
+    DiskChannel,
+    KaryResponse,
+    LocalHashing,
+    PrivacyCheck,
+    SubsetSelection,
+    UnaryEncoding,
+    assert_private,
+)
+from .collect import Collector, Tally, read_answers
+from .decoder import Evidence, decode
+from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
+from .device_input import read_bounds, read_places, read_question
+from .forecast import LocalPlan, plan_local, plan_text
+from .maps import LocalMap, ask_next, decode_answers
+from .odds import odds_below
+from .pipeline import Collected, collect_answers, collected_text, serve_answers
+from .poisoning import PoisoningBound, poisoning_bound
+from .question import Question
+from .rounds import (
+    Design,
+    design,
+    disk_area_channel,
+    disk_channel,
+    evidence_of,
+    first_question,
+    next_question,
+    patch_channel,
+)
+from .server import answer_server
+from .simulate import simulate_local_map, simulate_reports
+
+__all__ = [
+    "Answer",
+    "Channel",
+    "Collected",
+    "Collector",
+    "Design",
+    "DiskChannel",
+    "Evidence",
+    "KaryResponse",
+    "LocalAnswer",
+    "LocalHashing",
+    "LocalMap",
+    "LocalPlan",
+    "PoisoningBound",
+    "PrivacyCheck",
+    "Question",
+    "RandomBytes",
+    "SubsetSelection",
+    "Tally",
+    "UnaryEncoding",
+    "answer",
+    "answer_server",
+    "ask_next",
+    "assert_private",
+    "collect_answers",
+    "collected_text",
+    "decode",
+    "decode_answers",
+    "design",
+    "disk_area_channel",
+    "disk_channel",
+    "evidence_of",
+    "first_question",
+    "next_question",
+    "odds_below",
+    "patch_channel",
+    "plan_local",
+    "plan_text",
+    "poisoning_bound",
+    "read_answers",
+    "read_bounds",
+    "read_places",
+    "read_question",
+    "report_of",
+    "serve_answers",
+    "simulate_local_map",
+    "simulate_reports",
+]

@@ -1,0 +1,188 @@
+"""Local maps as a user means them: read a question, collect answers, write the next question or the map."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.files import check_writable, write_file, write_json
+from sfumato.heatmap.local.collect import Collector, Tally, read_answers
+from sfumato.heatmap.local.device_input import read_question
+from sfumato.heatmap.local.maps import LocalMap, ask_next, decode_answers
+from sfumato.heatmap.local.question import Question
+from sfumato.heatmap.local.server import answer_server
+
+# Answers by HTTP are written after so many, and in the end; a device whose answer was lost sends the
+# same one again, at no cost.
+SAVED_EVERY = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was collected, and what was made of it.
+
+    Attributes:
+        tally: What was counted, and what was not.
+        files: What was written.
+        asked: The question of round 2, if it was asked for.
+        map: The map, if it was asked for.
+    """
+
+    tally: Tally
+    files: tuple[str, ...]
+    asked: Question | None
+    map: LocalMap | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Numbers and files; the map without its tiles, which its file holds."""
+        found: dict[str, Any] = {"answers": self.tally.to_json(), "files": list(self.files)}
+        if self.asked is not None:
+            found["question"] = {"digest": self.asked.digest, "cells": len(self.asked.cells)}
+        if self.map is not None:
+            found["map"] = {k: v for k, v in self.map.to_json().items() if k != "tiles"}
+        return found
+
+
+def collect_answers(
+    questions: Sequence[str | Path | Question],
+    answers: Iterable[str | Path],
+    *,
+    ask: str | Path | None = None,
+    outputs: Iterable[str | Path] = (),
+    overwrite: bool = False,
+) -> Collected:
+    """Collect answers from files, and write the question of round 2 or the map.
+
+    Args:
+        questions: Question files, in the order of rounds.
+        answers: Files of answers, one JSON object a line.
+        ask: Where to write the question of round 2.
+        outputs: Where to write the map: .json, .png, .npy.
+        overwrite: Whether files that exist give way.
+
+    Returns:
+        What was counted and written.
+
+    Raises:
+        InvalidInput: Nothing counts, or a file cannot be read.
+        InvalidParameter: An output has another ending, or there is no second round.
+
+    """
+    targets = [Path(one) for one in outputs]
+    for path in targets:
+        if path.suffix.lower() not in (".json", ".png", ".npy"):
+            raise InvalidParameter(
+                f"a local map is written as .json, .png or .npy, got {path.name}; nothing was collected"
+            )
+    for path in [*targets, *([] if ask is None else [Path(ask)])]:
+        check_writable(path, overwrite=overwrite)
+    collector = Collector(
+        [one if isinstance(one, Question) else read_question(one) for one in questions]
+    )
+    read_answers(collector, answers)
+    asked = None if ask is None else ask_next(collector)
+    found = decode_answers(collector) if targets else None
+    files = []
+    if ask is not None and asked is not None:
+        write_json(ask, asked.to_json(), overwrite=overwrite)
+        files.append(str(ask))
+    for path in targets:
+        if found is not None:
+            found.write(path, overwrite=overwrite)
+            files.append(str(path))
+    return Collected(collector.tally, tuple(files), asked, found)
+
+
+def serve_answers(
+    questions: Sequence[str | Path],
+    *,
+    port: int,
+    answers: Sequence[str | Path],
+    tell: Callable[[str], None],
+    stop: threading.Event | None = None,
+) -> None:
+    """Take answers by HTTP on this machine until interrupted; those that count are kept in a file.
+
+    Args:
+        questions: Question files, in the order of rounds.
+        port: Where to listen; any free port for 0.
+        answers: The first file is where answers are kept; it is made, or added to.
+        tell: Told where it listens, and in the end what was counted.
+        stop: Ends it, besides an interrupt.
+
+    Raises:
+        InvalidInput: No file is named, or one cannot be read.
+
+    """
+    if not answers:
+        raise InvalidInput(
+            "answers by HTTP are kept in a file: name it with `answers`; not listening"
+        )
+    kept = Path(answers[0])
+    collector = Collector([read_question(one) for one in questions])
+    read_answers(collector, [one for one in answers if Path(one).exists()])
+    held = kept.read_bytes() if kept.exists() else b""
+    lines: list[bytes] = [] if not held else [held.rstrip(b"\n")]
+    since = 0
+
+    def save() -> None:
+        nonlocal since
+        since = 0
+        write_file(kept, b"".join(line + b"\n" for line in lines), overwrite=True)
+
+    def keep(line: bytes) -> None:
+        nonlocal since
+        lines.append(b" ".join(line.splitlines()))
+        since += 1
+        if since >= SAVED_EVERY:
+            save()
+
+    with answer_server(collector, port, keep=keep) as server:
+        tell(f"listening at http://127.0.0.1:{server.server_port}/answers; interrupt to end")
+        server.timeout = 0.2
+        try:
+            while stop is None or not stop.is_set():
+                server.handle_request()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            save()
+            tell(f"{sum(collector.tally.counted):,} answers count, kept in {kept}")
+
+
+def collected_text(result: Collected) -> str:
+    """What was collected, in words.
+
+    Args:
+        result: What `collect_answers` returned.
+
+    Returns:
+        The lines, without a line end after the last.
+
+    """
+    tally = result.tally
+    rounds = ", ".join(f"{one:,} in round {number}" for number, one in enumerate(tally.counted, 1))
+    lines = [f"{sum(tally.counted):,} answers count: {rounds}"]
+    refused = [
+        (tally.repeated, "the same answer again"),
+        (tally.conflicting, "a second answer of a device: its first one counts"),
+        (tally.not_asked, "of a device that this round does not ask"),
+        (tally.other_question, "to another question"),
+        (tally.malformed, "no answer"),
+    ]
+    lines += [f"not counted: {count:,} ({why})" for count, why in refused if count]
+    if result.asked is not None:
+        lines.append(f"round 2 asks over {len(result.asked.cells)} cells of about equal mass")
+    if result.map is not None:
+        emd, alike = result.map.errors["emd"], result.map.errors["similarity"]
+        lines += [
+            f"{result.map.guarantee}",
+            f"off by {emd.low:.3f} to {emd.high:.3f} of a side in earth mover's distance; Similarity "
+            f"{alike.low:.2f} to {alike.high:.2f} (a chance of about 90%)",
+        ]
+    lines += [f"wrote {one}" for one in result.files]
+    return "\n".join(lines)

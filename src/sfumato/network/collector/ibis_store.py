@@ -1,0 +1,175 @@
+"""A store in any database that Ibis connects to by a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.errors import InvalidInput, MissingPackage
+from sfumato.network.collector.store import (
+    FORMAT,
+    StoredPacket,
+    StoredRound,
+    StoreFailed,
+    check_network,
+)
+
+_COLUMNS = {
+    "network": {"form": "string", "site": "string"},
+    "packets": {
+        "device": "string",
+        "step": "int64",
+        "first": "int64",
+        "round": "int64",
+        "late": "int64",
+        "payload": "string",
+    },
+    "rounds": {
+        "round": "int64",
+        "time": "string",
+        "state": "string",
+        "sensors": "string",
+        "recovery": "string",
+    },
+}
+
+
+class IbisStore:
+    """A database behind a URL: two tables that are only appended to, in a transaction for each batch."""
+
+    def __init__(self, url: str, *, site: str) -> None:
+        try:
+            import ibis
+        except ImportError:
+            raise MissingPackage(
+                "a store behind a URL needs ibis-framework; nothing was collected"
+            ) from None
+        self.name = url.partition("://")[0]  # no more of it is ever said: it may hold a password
+        try:
+            self._base = ibis.connect(url)
+            there = set(self._base.list_tables())
+            for name, columns in _COLUMNS.items():
+                if _table(name) not in there:
+                    self._base.create_table(_table(name), schema=ibis.schema(columns))
+            if _table("network") not in there:
+                self._append("network", [{"form": FORMAT, "site": site}])
+            row = self._base.table(_table("network")).limit(1).to_pyarrow().to_pylist()[0]
+        except StoreFailed as problem:
+            raise InvalidInput(f"{problem}; nothing was collected") from None
+        except ImportError:
+            raise MissingPackage(
+                f"no driver for a {self.name} database is installed; nothing was collected"
+            ) from None
+        except (
+            Exception
+        ) as problem:  # drivers have errors of their own, and quote what they were given
+            raise InvalidInput(
+                f"cannot open the store behind the {self.name} URL ({type(problem).__name__}); nothing was "
+                "collected"
+            ) from None
+        try:
+            check_network((row["form"], row["site"]), site, f"behind the {self.name} URL")
+        except InvalidInput:
+            self.close()
+            raise
+
+    def add_packets(self, packets: Sequence[StoredPacket]) -> None:
+        """Append packets."""
+        self._append(
+            "packets",
+            [
+                {
+                    "device": p.device,
+                    "step": p.step,
+                    "first": p.first,
+                    "round": p.round,
+                    "late": int(p.late),
+                    "payload": p.payload.hex(),
+                }
+                for p in packets
+            ],
+        )
+
+    def add_rounds(self, rounds: Sequence[StoredRound]) -> None:
+        """Append rounds."""
+        self._append(
+            "rounds",
+            [
+                {
+                    "round": r.round,
+                    "time": r.time,
+                    "state": r.state,
+                    "sensors": r.sensors,
+                    "recovery": r.recovery,
+                }
+                for r in rounds
+            ],
+        )
+
+    def packets_since(self, number: int) -> list[StoredPacket]:
+        """By a filter; what was appended twice counts once."""
+        table = self._base.table(_table("packets"))
+        rows = self._rows(table.filter(table["round"] >= number).order_by(["round", "device"]))
+        return _once([_packet_of(row) for row in rows])
+
+    def last_packets(self, device: str, count: int) -> list[StoredPacket]:
+        """By a filter and a limit."""
+        import ibis
+
+        table = self._base.table(_table("packets"))
+        ordered = table.filter(table["device"] == device).order_by(
+            [ibis.desc("step"), ibis.desc("first")]
+        )
+        return _once([_packet_of(row) for row in self._rows(ordered.limit(count))])
+
+    def rounds_since(self, number: int) -> list[StoredRound]:
+        """By a filter; the first row of a round counts."""
+        table = self._base.table(_table("rounds"))
+        rows = self._rows(table.filter(table["round"] >= number).order_by("round"))
+        found: dict[int, StoredRound] = {}
+        for row in rows:
+            found.setdefault(int(row["round"]), StoredRound(**row))
+        return list(found.values())
+
+    def count_rounds(self, number: int) -> int:
+        """Different ones."""
+        table = self._base.table(_table("rounds"))
+        return int(table.filter(table["round"] >= number)["round"].nunique().execute())
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._base.disconnect()
+
+    def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
+        import pyarrow
+
+        if not rows:
+            return
+        try:
+            self._base.insert(_table(name), pyarrow.Table.from_pylist(rows))
+        except Exception as problem:
+            raise StoreFailed(
+                f"the store behind the {self.name} URL could not be written ({type(problem).__name__})"
+            ) from None
+
+    def _rows(self, query: Any) -> list[dict[str, Any]]:
+        return list(query.to_pyarrow().to_pylist())
+
+
+def _table(name: str) -> str:
+    return f"sfumato_{name}"
+
+
+def _packet_of(row: dict[str, Any]) -> StoredPacket:
+    return StoredPacket(
+        row["device"],
+        int(row["step"]),
+        int(row["first"]),
+        int(row["round"]),
+        bool(row["late"]),
+        bytes.fromhex(row["payload"]),
+    )
+
+
+def _once(packets: list[StoredPacket]) -> list[StoredPacket]:
+    return list({(p.device, p.step, p.first): p for p in packets}.values())

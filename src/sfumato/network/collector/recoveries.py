@@ -1,0 +1,167 @@
+"""Rounds recovered beside the collector, one by one: what does not fit in time is skipped, and said."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sfumato.errors import SfumatoError
+from sfumato.network.collector.rounds import ClosedRound
+from sfumato.network.wire import Packet, WireLoss
+from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.sensing.pipeline import LiveReading, LiveRecovery, LiveRound
+from sfumato.sensing.results import RecoveredRound, TrackResult
+
+Window = tuple[datetime, timedelta] | None
+BACKLOG = 2
+"""Rounds that may wait while one is recovered; the oldest is skipped when another comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What came of a round.
+
+    Attributes:
+        closed: The round.
+        found: Its recovery; None where it was skipped.
+        track: The track through the last rounds; None where none is followed.
+        problem: Why there is no recovery, or ""; a skipped round says so.
+    """
+
+    closed: ClosedRound
+    found: RecoveredRound | None
+    track: TrackResult | None = None
+    problem: str = ""
+
+
+def loss_of(told: WireLoss) -> ZCDP | ApproxDP:
+    """The loss that a packet states."""
+    return ZCDP(told.amount) if told.kind == "rho" else ApproxDP(told.amount, told.delta)
+
+
+def live_round(closed: ClosedRound) -> LiveRound:
+    """A closed round as the pipeline takes it."""
+    readings = {
+        name: LiveReading(packet.numbers()[at], packet.deviation, loss_of(packet.cost))
+        for name, (packet, at) in closed.packets.items()
+    }
+    packets = [packet for packet, _ in closed.packets.values()]
+    return LiveRound(
+        closed.time, readings, window_of(packets), any(one.rehearsal for one in packets)
+    )
+
+
+def window_of(packets: list[Packet]) -> Window:
+    """The window that packets are paid from; None where there is none, or devices state different ones."""
+    windows = {one.window for one in packets}
+    if len(windows) != 1:
+        return None
+    (one,) = windows
+    return None if one is None else (one.began, timedelta(minutes=one.length))
+
+
+class Recoveries:
+    """Recovers rounds in the order in which they come, and follows sources through the last ones."""
+
+    def __init__(self, live: LiveRecovery, *, track: int = 0, count: int = 1) -> None:
+        self._live = live
+        self._last: deque[LiveRound] = deque(maxlen=track or 1)
+        self._track, self._count = track, count
+
+    def recover(self, closed: ClosedRound) -> Recovered:
+        """One round now."""
+        one = live_round(closed)
+        try:
+            found = self._live.recover(one)
+            followed = self._follow(one)
+        except SfumatoError as problem:  # the other rounds are none the worse for it
+            return Recovered(closed, None, None, str(problem))
+        return Recovered(closed, found, followed, found.failure)
+
+    def _follow(self, one: LiveRound) -> TrackResult | None:
+        if not self._track:
+            return None
+        self._last.append(one)
+        if len(self._last) < 2:
+            return None
+        return self._live.track(sorted(self._last, key=lambda each: each.time), count=self._count)
+
+
+class Worker:
+    """A thread that recovers rounds while packets go on to come in."""
+
+    def __init__(
+        self, recover: Callable[[ClosedRound], Recovered], *, backlog: int = BACKLOG
+    ) -> None:
+        self._recover = recover
+        self._waiting: deque[ClosedRound] = deque()
+        self._backlog = backlog
+        self._done: queue.SimpleQueue[Recovered] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="recoveries", daemon=True)
+        self._thread.start()
+
+    def submit(self, closed: ClosedRound) -> None:
+        """Take a round; where too many wait, the oldest of them is skipped."""
+        with self._changed:
+            self._waiting.append(closed)
+            while len(self._waiting) > self._backlog:
+                old = self._waiting.popleft()
+                self._done.put(Recovered(old, None, problem="skipped: there was no time for it"))
+            self._changed.notify()
+
+    def finished(self) -> list[Recovered]:
+        """What came of rounds since the last call."""
+        found = []
+        while True:
+            try:
+                found.append(self._done.get_nowait())
+            except queue.Empty:
+                return found
+
+    def close(self) -> None:
+        """Recover the rounds that wait, and end."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._ending:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                closed = self._waiting.popleft()
+            try:
+                self._done.put(self._recover(closed))
+            except (
+                Exception
+            ) as problem:  # one round must not end the thread; it is said as its failure
+                self._done.put(Recovered(closed, None, problem=type(problem).__name__))
+
+
+class InTurn:
+    """Rounds recovered at once, in the caller's thread: for tests and replays."""
+
+    def __init__(self, recover: Callable[[ClosedRound], Recovered]) -> None:
+        self._recover = recover
+        self._done: list[Recovered] = []
+
+    def submit(self, closed: ClosedRound) -> None:
+        """Recover a round."""
+        self._done.append(self._recover(closed))
+
+    def finished(self) -> list[Recovered]:
+        """What came of rounds since the last call."""
+        found, self._done = self._done, []
+        return found
+
+    def close(self) -> None:
+        """Nothing waits."""

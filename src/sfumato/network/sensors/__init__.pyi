@@ -1,0 +1,29 @@
+from .config import InputConfig, SensorConfig, read_sensor_config
+from .daemon import SensorRun, keep_rounds, run_sensor
+from .microcontroller import DeviceTable, device_table, write_device_table
+from .plan import SensorPlan, describe_sensor, plan_sensor
+from .render import plan_lines, run_line, unsealed_lines
+from .schedule import Schedule, SystemClock
+from .sensor import Sensor, checked
+
+__all__ = [
+    "DeviceTable",
+    "InputConfig",
+    "Schedule",
+    "Sensor",
+    "SensorConfig",
+    "SensorPlan",
+    "SensorRun",
+    "SystemClock",
+    "checked",
+    "describe_sensor",
+    "device_table",
+    "keep_rounds",
+    "plan_lines",
+    "plan_sensor",
+    "read_sensor_config",
+    "run_line",
+    "run_sensor",
+    "unsealed_lines",
+    "write_device_table",
+]

@@ -1,0 +1,98 @@
+"""When rounds are, and when they are sent: by the clock alone. No function here is given a reading."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfumato.errors import InvalidParameter
+
+_SPANS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+LOOK = 0.5  # seconds after which a waiting clock is looked at again: it may have jumped
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Rounds tile time from 1970 on, in UTC; every sensor of one period has the same ones.
+
+    A packet is made at its round and sent a fixed time later, so that how long it took to make is not
+    seen in when it is sent.
+    """
+
+    period_ms: int
+
+    @property
+    def lead_ms(self) -> int:
+        """How long after its round a packet is sent: a quarter of the period, at most a second."""
+        return min(self.period_ms // 4, 1000)
+
+    def following(self, now_ms: int, last_ms: int) -> int:
+        """The first round after both the present and the last round that was made.
+
+        Where the clock went back, that is the round after the last one: until then nothing is made.
+
+        >>> Schedule(1000).following(12_300, 11_000)
+        13000
+        >>> Schedule(1000).following(2_300, 11_000)
+        12000
+        """
+        return (max(now_ms, last_ms) // self.period_ms + 1) * self.period_ms
+
+    def is_past(self, round_ms: int, now_ms: int) -> bool:
+        """Whether the next round has come already: the clock jumped, or the machine slept."""
+        return now_ms >= round_ms + self.period_ms
+
+    def send_at(self, round_ms: int) -> int:
+        """When the packet of a round is sent."""
+        return round_ms + self.lead_ms
+
+
+class Clock(Protocol):
+    """What tells the time, and waits."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, UTC."""
+
+    def wait_until(self, moment_ms: int) -> bool:
+        """Wait; False if it was told to stop meanwhile."""
+
+
+class SystemClock:
+    """The clock of the system; `stop` ends a wait."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return time.time_ns() // 1_000_000
+
+    def wait_until(self, moment_ms: int) -> bool:
+        """Wait, and look at the clock again meanwhile; False if it was stopped."""
+        while not self._stopped.is_set():
+            left = (moment_ms - self.now_ms()) / 1000
+            if left <= 0:
+                return True
+            self._stopped.wait(min(left, LOOK))
+        return False
+
+    def stop(self) -> None:
+        """End this wait and all others."""
+        self._stopped.set()
+
+
+def parse_period(text: str) -> int:
+    """How far apart rounds are, in milliseconds: a whole number of ms, s, m or h.
+
+    >>> parse_period("90s")
+    90000
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,5})(ms|s|m|h)", text.strip())
+    if found is None or int(found[1]) * _SPANS[found[2]] < 20:
+        raise InvalidParameter(
+            f"a `period` is a number of ms, s, m or h, e.g. 500ms, 1s, 5m, and 20ms or more, got {text!r}"
+        )
+    return int(found[1]) * _SPANS[found[2]]

@@ -1,0 +1,246 @@
+"""One device: what it makes of the readings of a round, once, and never again.
+
+    clock -> round -> [held or new readings] -> ledger of the window charged -> noise, codes
+          -> on the disk -> sent at a fixed time -> acknowledged, forgotten
+
+The ledger's entry names the round, so that a round which was paid for is not made again after a
+crash: it is sent if its packet was on the disk, and else it is lost. The step of the device's key,
+taken at every start, keeps the noise of two starts apart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
+from sfumato.network.sensors.config import SensorConfig
+from sfumato.network.sensors.outbox import Outbox
+from sfumato.network.wire import Packet, Status, WireLoss, WireWindow, encode, sealed
+from sfumato.privacy import ZCDP, ApproxDP, DiscreteGaussian, Ledger, Loss, PureDP
+from sfumato.privacy.accounting import double_above
+from sfumato.sensing.model import Site, read_site
+from sfumato.sensing.release import (
+    Device,
+    NoisePlan,
+    Snapshot,
+    describe_window,
+    read_noise_plan,
+    release_snapshot,
+    window_ledger,
+    window_of,
+    window_start,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROUND = re.compile(r"round ([0-9]{1,15})")
+
+
+class Sensor:
+    """A device with its key, its ledgers and its outbox; one process at a time may have it."""
+
+    def __init__(self, config: SensorConfig) -> None:
+        self.config = config
+        self.site, self.plan = checked(config)
+        config.state.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(config.state)
+        self.outbox = Outbox(config.state / "outbox", limit=config.outbox)
+        self.device = Device(config.device_key)
+        self._check_key = self.device.check_key
+        self._places = [self.site.sensors.names.index(name) for name in config.sensors]
+        self._held: dict[str, float] = {}
+        self._book: tuple[datetime, Ledger] | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What must be read for a round: the sensors, and the public baseline if the site has one."""
+        return needed(self.config, self.site)
+
+    def last_round(self) -> int:
+        """The last round that was paid for or waits; 0 if there is none."""
+        books = sorted(
+            (start, file)
+            for file in (self.config.state / "windows").glob("*.ledger")
+            if (start := window_start(file))
+        )
+        paid = [0]
+        if books:
+            found = [
+                _ROUND.fullmatch(entry.note) for entry in Ledger(books[-1][1]).recent(1).entries
+            ]
+            paid += [int(one[1]) for one in found if one]
+        return max(paid + self.outbox.rounds())
+
+    def make(self, round_ms: int, new: Mapping[str, float]) -> bytes:
+        """The packet of a round: paid for, sealed, and on the disk.
+
+        Args:
+            round_ms: The round, in milliseconds since 1970.
+            new: The readings that are new; for others the last ones are held.
+
+        Returns:
+            The bytes to send, now or again.
+
+        Raises:
+            BudgetExceeded: The window has no budget left; nothing was charged.
+            InvalidInput: A file cannot be written, or too many packets wait; what was charged is lost.
+        """
+        if self.outbox.is_full:
+            raise InvalidInput(
+                f"{self.outbox.limit} packets wait for the broker in {self.outbox.folder}; "
+                "the round was not made and nothing was charged"
+            )
+        values, status = self._values(new)
+        moment = _EPOCH + timedelta(milliseconds=round_ms)
+        start = window_of(moment, self.config.window_length)
+        book = self._ledger(start)
+        snapshot = release_snapshot(
+            values,
+            self.site,
+            self.plan,
+            ledger=book,
+            device=self.device,
+            window=describe_window(start, self.config.window_length),
+            time=moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            note=f"round {round_ms}",
+        )
+        blank = self._packet(snapshot, round_ms, start, book.left())
+        payload = encode(sealed(blank, self.device.sign, check_key=self._check_key, status=status))
+        self.outbox.put(round_ms, payload)
+        return payload
+
+    def close(self) -> None:
+        """Let another process have it."""
+        os.close(self._lock)
+
+    def _values(self, new: Mapping[str, float]) -> tuple[dict[str, float], Status]:
+        """A reading of every sensor: the new one, the last one, or what an empty place reads."""
+        names = self.inputs
+        self._held |= {name: new[name] for name in names if name in new}
+        never = [name for name in names if name not in self._held]
+        status: Status = "none" if never else "read" if set(names) <= set(new) else "held"
+        level = self.site.level
+        running = "" if level is None else level.running
+        base = self._held.get(running, 0.0)
+        empty = dict.fromkeys(names, 0.0)
+        if level is not None:
+            reference = base if running else None
+            off = level.of(self.config.sensors, reference)
+            empty |= {name: float(one) for name, one in zip(self.config.sensors, off, strict=True)}
+        return {name: self._held.get(name, empty[name]) for name in names}, status
+
+    def _ledger(self, start: datetime) -> Ledger:
+        if self._book is None or self._book[0] != start:
+            ledger = window_ledger(
+                self.config.state / "windows",
+                start,
+                length=self.config.window_length,
+                budget=self.config.budget,
+                sensors=self.site.sensors,
+                source=self.site.name,
+                neighbors=self.site.neighbors,
+            )
+            self._book = start, ledger
+        return self._book[1]
+
+    def _packet(self, snapshot: Snapshot, round_ms: int, start: datetime, left: Loss) -> Packet:
+        seal, mechanism = snapshot.seal, self.plan.mechanism
+        if seal is None or snapshot.names != tuple(
+            self.site.sensors.names[place] for place in sorted(self._places)
+        ):
+            raise InvalidParameter("a packet is of a seal of the sensors that it names")
+        minutes = timedelta(minutes=1)
+        return Packet(
+            key_id=seal.key_id,
+            device=seal.device,
+            site=self.site.digest[:32],
+            epoch=bytes.fromhex(seal.epoch),
+            first=seal.first,
+            round_ms=round_ms,
+            period_ms=self.config.period_ms,
+            law="gaussian" if isinstance(mechanism, DiscreteGaussian) else "rounded-gaussian",
+            sigma=float(double_above(mechanism.sigma)),
+            exponent=snapshot.release.exponent,
+            cost=wire_loss(self.plan.cost, up=True),
+            left=wire_loss(left, up=False),
+            window=WireWindow((start - _EPOCH) // minutes, self.config.window_length // minutes),
+            sensors=tuple(sorted(self._places)),
+            values=tuple(int(value) for value in snapshot.release.value),
+        )
+
+
+def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
+    """The site and the noise that a configuration names, held against each other; nothing is written.
+
+    Args:
+        config: The configuration.
+
+    Returns:
+        The site and the plan.
+
+    Raises:
+        InvalidInput: A file cannot be read, or the plan is of another site or costs more than the share of a
+            round; nothing was charged.
+    """
+    site = read_site(config.site)
+    unknown = [name for name in config.sensors if name not in site.sensors.names]
+    if unknown:
+        raise InvalidInput(f"site {site.name!r} has no sensor {unknown[0]!r}; nothing was started")
+    if not config.noise_plan.exists():
+        raise InvalidInput(
+            f"there is no noise plan at {config.noise_plan}; `sfumato sensor plan` makes it; "
+            "nothing was started"
+        )
+    plan = read_noise_plan(config.noise_plan)
+    if plan.site != site.digest:
+        raise InvalidInput(
+            f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
+        )
+    return site, plan
+
+
+def needed(config: SensorConfig, site: Site) -> tuple[str, ...]:
+    """What must be read for a round: the sensors, and the public baseline if the site has one."""
+    running = "" if site.level is None else site.level.running
+    return (*config.sensors, running) if running else config.sensors
+
+
+def wire_loss(loss: Loss, *, up: bool) -> WireLoss:
+    """A loss in doubles: rounded up for what is paid, down for what is left.
+
+    >>> from sfumato.privacy import ZCDP
+    >>> wire_loss(ZCDP("1/3"), up=True).amount > wire_loss(ZCDP("1/3"), up=False).amount
+    True
+    """
+    match loss:
+        case ZCDP(rho):
+            return WireLoss("rho", _double(rho, up=up))
+        case ApproxDP(epsilon, delta):
+            return WireLoss("epsilon", _double(epsilon, up=up), _double(delta, up=up))
+        case PureDP(epsilon):
+            return WireLoss("epsilon", _double(epsilon, up=up))
+        case _:
+            raise InvalidParameter(f"a packet states epsilon and delta, or rho, got {loss}")
+
+
+def _double(number: Fraction, *, up: bool) -> float:
+    above = float(double_above(number))
+    return above if up or Fraction(above) == number else math.nextafter(above, 0.0)
+
+
+def _locked(folder: Path) -> int:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise LedgerBusy(
+            f"another process has the sensor of {folder}; nothing was started"
+        ) from None
+    return handle

@@ -1,0 +1,174 @@
+"""From questions to a map by files and by HTTP: who counts, who does not, and how far liars get."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.heatmap.local import (
+    Answer,
+    Collector,
+    Question,
+    answer_server,
+    collect_answers,
+    collected_text,
+    design,
+    evidence_of,
+    first_question,
+    poisoning_bound,
+    read_answers,
+    read_question,
+    simulate_reports,
+)
+from sfumato.spaces import Grid
+
+pytestmark = pytest.mark.unit
+
+UNIT = (0.0, 0.0, 1.0, 1.0)
+USERS = 600
+RNG = np.random.default_rng(3)
+
+
+class Generated:
+    """Integers of a seeded generator, for made-up devices."""
+
+    def uniform(self, below: int, size: int) -> list[int]:
+        return [int(one) for one in RNG.integers(0, below, size)]
+
+
+def answers_to(question: Question) -> list[Answer]:
+    """Answers of made-up devices, three in four of them in the lower left."""
+    found = []
+    for number in range(USERS):
+        name = f"device {number}"
+        if question.asks(name):
+            place = RNG.random(2) * (0.25 if number % 4 else 1.0)
+            cell = question.cell_of(*place)
+            assert cell is not None
+            found.append(Answer(question.digest, name, question.channel.sample(cell, Generated())))
+    return found
+
+
+def lines(answers: list[Answer]) -> str:
+    return "".join(json.dumps(one.to_json()) + "\n" for one in answers)
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both questions, their answers and the map."""
+    folder = tmp_path_factory.mktemp("campaign")
+    first = first_question(design(USERS, 3), bounds=UNIT, campaign="test")
+    (folder / "q1.json").write_text(json.dumps(first.to_json()))
+    (folder / "a1.jsonl").write_text(lines(answers_to(first)))
+    asked = collect_answers([folder / "q1.json"], [folder / "a1.jsonl"], ask=folder / "q2.json")
+    assert asked.asked is not None
+    (folder / "a2.jsonl").write_text(lines(answers_to(asked.asked)))
+    return folder
+
+
+def test_two_rounds_make_a_map(campaign: Path) -> None:
+    out = [campaign / "map.json", campaign / "map.png", campaign / "map.npy"]
+    questions = [campaign / "q1.json", campaign / "q2.json"]
+    files = [campaign / "a1.jsonl", campaign / "a2.jsonl"]
+    found = collect_answers(questions, files, outputs=out)
+    assert found.map is not None
+    assert sum(found.tally.counted) == USERS
+    quarter = Grid(2).image(found.map.posterior.means(2))[0, 0] / USERS
+    assert 0.6 < quarter < 0.9  # three quarters of a quarter more
+    saved = json.loads(out[0].read_text())
+    assert saved["statement"] == str(found.map.guarantee)
+    assert saved["guarantee"]["model"] == "local"
+    assert out[1].read_bytes()[:4] == b"\x89PNG"
+    assert np.load(out[2]).shape == (128, 128)
+    assert "epsilon 3 for each user" in collected_text(found)
+    assert found.map.errors["emd"].high < 0.3
+    with pytest.raises(ExistsAlready):
+        collect_answers(questions, files, outputs=out[:1])
+
+
+def test_a_device_counts_once_and_its_first_answer_does(campaign: Path) -> None:
+    question = read_question(campaign / "q1.json")
+    collector = Collector([question])
+    read_answers(collector, [campaign / "a1.jsonl"])
+    before = [dict(held) for held in collector.reports]
+    honest = Answer.from_json(json.loads((campaign / "a1.jsonl").read_text().splitlines()[0]))
+    other = next(r for r in question.channel.reports() if r != honest.report)
+    liar = Answer(question.digest, honest.device, other)
+    assert collector.add(json.dumps(honest.to_json())) == "repeated"
+    assert collector.add(json.dumps(liar.to_json())) == "conflicting"
+    stranger = next(f"x{n}" for n in range(99) if not question.asks(f"x{n}"))
+    assert collector.add(json.dumps({**liar.to_json(), "device": stranger})) == "not asked"
+    assert collector.add(json.dumps({**liar.to_json(), "question": "0"})) == "other question"
+    for broken in ("", "{", "[]", "null", json.dumps({**liar.to_json(), "report": [0.5]})):
+        assert collector.add(broken) == "malformed"
+    assert collector.reports == before
+
+
+def test_what_cannot_be_made_is_refused(campaign: Path) -> None:
+    q1, q2 = campaign / "q1.json", campaign / "q2.json"
+    with pytest.raises(InvalidInput, match="order of rounds"):
+        collect_answers([q2, q1], [])
+    with pytest.raises(InvalidInput, match="no answer counts"):
+        collect_answers([q1], [], outputs=[campaign / "none.json"])
+    with pytest.raises(InvalidInput, match="asked already"):
+        collect_answers([q1, q2], [], ask=campaign / "q3.json")
+    with pytest.raises(InvalidParameter, match="written as"):
+        collect_answers([q1], [], outputs=[campaign / "map.txt"])
+
+
+@pytest.fixture
+def served(campaign: Path) -> Iterator[tuple[int, Collector, list[bytes]]]:
+    collector, kept = Collector([read_question(campaign / "q1.json")]), list[bytes]()
+    with answer_server(collector, keep=kept.append) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_port, collector, kept
+        server.shutdown()
+        thread.join(timeout=600)
+
+
+def test_answers_come_by_http(served: tuple[int, Collector, list[bytes]], campaign: Path) -> None:
+    port, collector, kept = served
+
+    def ask(method: str, path: str, body: str = "") -> tuple[int, Any]:
+        connection = HTTPConnection("127.0.0.1", port, timeout=600)
+        connection.request(method, path, body=body)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+
+    assert Question.from_json(ask("GET", "/question")[1]) == collector.questions[0]
+    line = (campaign / "a1.jsonl").read_text().splitlines()[0]
+    assert ask("POST", "/answers", line) == (201, {"answer": "counted"})
+    assert ask("POST", "/answers", line)[0] == 200
+    assert ask("POST", "/answers", "{}")[0] == 400
+    assert ask("GET", "/answers")[0] == 404
+    assert kept == [line.encode()]
+
+
+def test_liars_move_a_cell_no_further_than_the_bound() -> None:
+    """Fifty of two thousand devices all send what favors one cell most."""
+    rng = np.random.default_rng(5)
+    question = first_question(design(2000, 2), bounds=UNIT, campaign="liars")
+    cells = rng.integers(0, len(question.cells), 2000)
+    even = np.full(len(question.cells), 1 / len(question.cells))
+    honest = simulate_reports(question.channel, cells, rng=rng)
+    lies = simulate_reports(question.channel, cells[50:], rng=rng)
+    favored = next(r for r in question.channel.reports() if 0 in r)
+    moved = evidence_of(question, {**lies, favored: lies.get(favored, 0) + 50})
+    bound = poisoning_bound(moved, 50, even)
+    base = evidence_of(question, lies)
+    shares, before = moved.expanded(even)[0], base.expanded(even)[0]
+    # The same honest reports with and without the lies: what is compared is what the bound is of.
+    assert abs(shares[0] * 2000 - before[0] * 1950) / 2000 <= bound.largest_move
+    assert bound.honest_move < bound.largest_move < 10 * bound.honest_move
+    assert sum(honest.values()) == 2000
+    with pytest.raises(InvalidParameter):
+        poisoning_bound(moved, 3000, even)

@@ -1,0 +1,330 @@
+"""The collector without a broker: rounds recovered with those present, kept, taken up again, bounded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
+
+from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
+from sfumato.network.collector.rounds import ClosedRound
+from sfumato.network.collector.store import StoredPacket, StoreFailed
+from sfumato.sensing import Site
+from sfumato.sensing.release import CheckKeys, write_check_keys
+from sfumato.sensing.results import RecoveryResult
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def hall() -> Site:
+    return corridor()
+
+
+class Clock:
+    """Milliseconds that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Heard:
+    """An output that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.rounds: list[Recovered] = []
+
+    def round(self, done: Recovered, _: object) -> None:
+        self.rounds.append(done)
+
+    def close(self) -> None:
+        pass
+
+
+def keyed(folder: Path, site: Site, *more: Twin) -> Path:
+    file = folder / "check-keys.json"
+    keys = {twin.name: twin.check_key for twin in [*twins(site), *more]}
+    write_check_keys(file, CheckKeys("00" * 8, keys), overwrite=True)
+    return file
+
+
+def config_of(folder: Path, site: Site, **more: object) -> NetworkConfig:
+    told = {"estimator": "least", "track": 0, "store": str(folder / "rounds.sqlite")} | more
+    return NetworkConfig(site, PERIOD, check_keys=keyed(folder, site), **told)  # type: ignore[arg-type]
+
+
+def feed(
+    collector: Collector, devices: list[Twin], number: int, rng: np.random.Generator
+) -> list[str]:
+    """A round of all these devices, of a source in cell 20."""
+    values = readings_at(devices[0].site, 20, rng)
+    return [collector.take(*twin.send(number, values[twin.place])) for twin in devices]
+
+
+def walk(
+    collector: Collector, clock: Clock, devices: list[Twin], rounds: range, rng: np.random.Generator
+) -> None:
+    for number in rounds:
+        clock.now = START + number * PERIOD
+        feed(collector, devices, number, rng)
+        collector.turn()
+
+
+def test_rounds_are_recovered_kept_and_told(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, heard = Clock(), Heard()
+    config = config_of(tmp_path, hall, track=4)
+    collector = Collector(config, clock=clock, threads=False, outputs=[heard])
+    walk(collector, clock, twins(hall), range(4), rng)
+    state = collector.state
+    collector.close()
+    assert state.accepted == 24
+    assert state.rounds == {"recovered": 4, "skipped": 0, "failed": 0}
+    assert state.last is not None
+    assert state.last.missing == ()
+    assert state.track is not None
+    assert len(state.track.rounds) == 4
+    assert state.promise is not None
+    assert (state.promise.cost, state.promise.left, state.promise.rounds) == (0.25, 99.0, 4)
+    assert json.loads(json.dumps(state.to_json()))["last"]["time"] == heard.rounds[-1].closed.time
+    kept = read_rounds(config.store, site=hall.digest)
+    assert [one.state for one in kept] == ["recovered"] * 4
+    again = RecoveryResult.from_json(json.loads(kept[0].recovery), hall)
+    assert heard.rounds[0].found is not None
+    assert heard.rounds[0].found.recovery is not None
+    assert again.sources() == heard.rounds[0].found.recovery.sources()
+
+
+def test_missing_late_and_double_sensors_are_solved_without_and_said(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, heard = Clock(), Heard()
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=clock, threads=False, outputs=[heard])
+    devices = twins(hall)
+    feed(collector, devices[1:], 0, rng)
+    late = devices[0].send(0, 0.1)
+    assert collector.take(*devices[1].send(0, 0.1)) == "taken"  # in the queue: told apart when kept
+    collector.turn()
+    assert not heard.rounds
+    clock.now += PERIOD + 500
+    collector.turn()
+    assert heard.rounds[0].closed.missing == (hall.sensors.names[0],)
+    assert heard.rounds[0].found is not None
+    assert collector.take(*late) == "taken"
+    collector.turn()
+    assert collector.state.refused == {"duplicate": 1, "late": 1}
+    assert [p.late for p in collector.store.last_packets(devices[0].name, 5)] == [True]
+    assert len(heard.rounds) == 1
+    collector.close()
+
+
+def test_a_collector_takes_up_where_it_was_left(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    config = config_of(tmp_path, hall)
+    devices = twins(hall)
+    first = Collector(config, clock=clock, threads=False)
+    walk(first, clock, devices, range(2), rng)
+    clock.now += PERIOD
+    half = [twin.send(2, 0.2) for twin in devices]
+    assert [first.take(*one) for one in half[:3]] == ["taken"] * 3
+    first.turn()
+    # No close: as if it was killed. What was accepted is in the store.
+    heard = Heard()
+    second = Collector(config, clock=clock, threads=False, outputs=[heard])
+    assert [second.take(*one) for one in half[:3]] == ["resent"] * 3
+    assert [second.take(*one) for one in half[3:]] == ["taken"] * 3
+    second.turn()
+    assert [len(one.closed.packets) for one in heard.rounds] == [6]
+    assert second.state.promise is not None
+    assert second.state.promise.rounds == 3  # what was paid before counts
+    second.close()
+    first.store.close()
+    assert [one.state for one in read_rounds(config.store, site=hall.digest)] == ["recovered"] * 3
+
+
+def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, acknowledged = Clock(), []
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=clock, threads=False)
+    kept, full = collector.store.add_packets, True
+
+    def add(packets: list[StoredPacket]) -> None:
+        if full:
+            raise StoreFailed("the store is full")
+        kept(packets)
+
+    collector.store.add_packets = add  # type: ignore[method-assign, assignment]
+    for twin in twins(hall):
+        topic, payload = twin.send(0, 0.2)
+        collector.take(topic, payload, lambda: acknowledged.append(1))
+    collector.turn()
+    assert (len(acknowledged), collector.state.accepted) == (0, 0)
+    assert collector.state.store_problem == "the store is full"
+    full = False
+    collector.turn()
+    assert (len(acknowledged), collector.state.accepted) == (6, 6)
+    assert collector.state.rounds["recovered"] == 1
+    collector.close()
+
+
+def test_the_queue_is_bounded_and_what_does_not_fit_is_not_acknowledged(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, acknowledged = Clock(), []
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, queue_size=4)
+    devices = twins(hall)
+    messages = [twin.send(0, 0.2) for twin in devices]
+    told = [collector.take(*one, lambda: acknowledged.append(1)) for one in messages]
+    assert told == ["taken"] * 4 + ["queue-full"] * 2
+    collector.turn()
+    assert len(acknowledged) == 4
+    # The broker sends again what nobody acknowledged.
+    assert [collector.take(*one) for one in messages[4:]] == ["taken"] * 2
+    collector.turn()
+    assert collector.state.rounds["recovered"] == 1
+    collector.close()
+
+
+@pytest.mark.fault
+def test_a_flood_of_forged_packets_leaves_no_trace_and_no_gap(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, queue_size=64)
+    devices = twins(hall)
+    thief = Twin(hall, 0, check_key=b"?" * 32)
+    forged = [thief.send(0, 0.5) for _ in range(50)]
+    for number in range(4):
+        clock.now = START + number * PERIOD
+        for _ in range(10):
+            for one in forged:
+                assert collector.take(*one) == "wrong-code"
+        assert feed(collector, devices, number, rng) == ["taken"] * 6
+        collector.turn()
+    state = collector.state
+    assert state.rounds["recovered"] == 4
+    assert state.refused == {"wrong-code": 2000}
+    assert state.devices[0].refused == {"wrong-code": 2000}
+    assert len(collector.store.packets_since(0)) == 24
+    collector.close()
+
+
+@pytest.mark.fault
+def test_malformed_payloads_do_no_harm_and_cost_no_memory(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """2,000 here; `make soak` sends 100,000."""
+    import tracemalloc
+
+    collector = Collector(config_of(tmp_path, hall), clock=Clock(), threads=False)
+    good = twins(hall)[0].send(0, 0.5)
+
+    def attack(count: int) -> None:
+        for _ in range(count):
+            size = int(rng.integers(0, 400))
+            payload = bytearray(rng.bytes(size))
+            if size % 3 == 0:
+                payload[: len(good[1])] = good[1][: size or 1]
+            topic = good[0] if size % 2 else f"sfumato/1/hall/{size}/readings"
+            assert collector.take(topic, bytes(payload)) not in ("taken", "queue-full")
+
+    attack(200)
+    tracemalloc.start()
+    attack(100)
+    before, _ = tracemalloc.get_traced_memory()
+    attack(1700)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 20_000
+    assert collector.take(*good) == "taken"
+    collector.close()
+
+
+def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=clock, threads=False)
+    devices = twins(hall)
+    walk(collector, clock, devices, range(1), rng)
+    stolen, new = devices[0], Twin(hall, 0, name=f"{devices[0].name}~2")
+    assert collector.take(*new.send(1, 0.2)) == "unknown-device"
+    keyed(tmp_path, hall, new)
+    collector.reload(replace(config, revoked=(stolen.name,)))
+    clock.now += PERIOD
+    assert collector.take(*stolen.send(1, 0.2)) == "revoked"
+    assert collector.take(*new.send(1, 0.2)) == "taken"
+    assert feed(collector, devices[1:], 1, rng) == ["taken"] * 5
+    collector.turn()
+    assert collector.state.rounds["recovered"] == 2
+    assert {one.name: one.revoked for one in collector.state.devices}[stolen.name]
+    # What was taken before is not taken again by a gate that was made anew.
+    assert collector.take(*devices[1].send(0, 0.2)) == "duplicate"
+    collector.close()
+
+
+def test_clock_jumps_of_the_collector_lose_no_later_round(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    devices = twins(hall)
+    walk(collector, clock, devices, range(2), rng)
+    clock.now += 3_600_000
+    assert feed(collector, devices, 2, rng) == ["too-late"] * 6
+    collector.turn()
+    clock.now = START + 3 * PERIOD
+    assert feed(collector, devices, 3, rng) == ["taken"] * 6
+    clock.now -= 3_600_000
+    assert feed(collector, devices, 4, rng) == ["too-early"] * 6
+    collector.turn()
+    clock.now = START + 5 * PERIOD
+    assert feed(collector, devices, 5, rng) == ["taken"] * 6
+    collector.turn()
+    assert collector.state.rounds["recovered"] == 4
+    collector.close()
+
+
+def test_rounds_that_do_not_fit_in_time_are_skipped_and_said(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    import threading
+
+    clock, heard = Clock(), Heard()
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=clock, outputs=[heard])
+    started, go_on = threading.Event(), threading.Event()
+    recover = collector._worker._recover
+
+    def slow(closed: ClosedRound) -> Recovered:
+        started.set()
+        assert go_on.wait(600)
+        return recover(closed)
+
+    collector._worker._recover = slow
+    devices = twins(hall)
+    walk(collector, clock, devices, range(1), rng)
+    assert started.wait(600)
+    walk(collector, clock, devices, range(1, 6), rng)
+    assert collector.state.rounds == {"recovered": 0, "skipped": 3, "failed": 0}
+    go_on.set()
+    collector.close()
+    assert collector._counted == {"recovered": 3, "skipped": 3, "failed": 0}
+    kept = read_rounds(config.store, site=hall.digest)
+    assert [one.state for one in kept] == ["recovered", *["skipped"] * 3, *["recovered"] * 2]
+    assert collector.state.promise is not None
+    assert collector.state.promise.rounds == 6  # skipped ones were paid too

@@ -1,0 +1,159 @@
+"""Twins of a sensor in C and in MicroPython give the known answers, and the C one publishes."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.network import wire_answers
+from tests.network.mosquitto import running_mosquitto
+
+from sfumato.network import BrokerConfig, MqttClient, decode, encode, is_checked, unseal_packets
+from sfumato.network.sensors import device_table
+from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
+from sfumato.sensing.release import MasterKey
+
+pytestmark = pytest.mark.golden
+
+ROOT = Path(__file__).parents[2]
+KNOWN: list[dict[str, Any]] = json.loads((ROOT / "contracts" / "wire-v1.json").read_text())[
+    "answers"
+]
+STATUSES = {"read": 0, "held": 1, "none": 2}
+
+
+def head_of(answer: dict[str, Any]) -> bytes:
+    """The first bytes and the name, the status in it not masked: what a device packs itself."""
+    name = answer["device"].encode()
+    head = bytearray(bytes.fromhex(answer["payload"])[: 113 + len(name)])
+    head[57] = STATUSES[answer["status"]]
+    return bytes(head)
+
+
+def law_of(answer: dict[str, Any]) -> str:
+    sigma = Fraction(answer["sigma"])
+    return f"{answer['law']}|{sigma.numerator}/{sigma.denominator}"
+
+
+def table_of(answer: dict[str, Any]) -> bytes:
+    law = GaussianLaw if answer["law"] == "gaussian" else RoundedGaussianLaw
+    return device_table(law(answer["sigma"]))
+
+
+def request_of(answer: dict[str, Any]) -> str:
+    readings = zip(answer["sensors"], answer["units"], strict=True)
+    lines = [answer["step_key"], answer["check_key"], law_of(answer), head_of(answer).hex()]
+    lines += [str(len(answer["units"])), *(f"{sensor} {unit}" for sensor, unit in readings)]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_package_makes_the_known_packets_and_takes_their_noise_off() -> None:
+    assert json.loads(json.dumps(wire_answers.answers())) == KNOWN
+    for answer in KNOWN:
+        packet = decode(bytes.fromhex(answer["payload"]))
+        assert encode(packet).hex() == answer["payload"]
+        assert is_checked(packet, bytes.fromhex(answer["check_key"]))
+        found = unseal_packets([packet], MasterKey(bytes.fromhex(answer["master_key"])))
+        units = [row.value / 2.0 ** answer["exponent"] for row in found.rows]
+        assert units == answer["units"]
+        assert {row.status for row in found.rows} == {answer["status"]}
+
+
+@pytest.fixture(scope="module")
+def c_twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("twin") / "sfumato_sensor"
+    source = ROOT / "devices" / "c" / "sfumato_sensor.c"
+    words = ["-O1", "-std=gnu99", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *words, "-o", str(program), str(source)], check=True)
+    return program
+
+
+def run_c(program: Path, answer: dict[str, Any], *more: str) -> str:
+    table = program.parent / "table"
+    table.write_bytes(table_of(answer))
+    run = subprocess.run(
+        [str(program), str(table), *more], input=request_of(answer), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_the_twin_in_c_gives_the_known_packets(c_twin: Path) -> None:
+    for answer in KNOWN:
+        assert run_c(c_twin, answer) == answer["payload"]
+
+
+def test_the_twin_in_c_publishes_and_is_accepted(c_twin: Path, tmp_path: Path) -> None:
+    answer, got = KNOWN[1], queue.Queue[bytes]()
+    with running_mosquitto(tmp_path) as broker:
+        where = BrokerConfig("127.0.0.1", broker.plain, protocol="3.1.1")
+        client = MqttClient(
+            where, client_id="collector", subscribe=("sfumato/#",),
+            on_message=lambda _, payload: got.put(payload),
+        )  # fmt: skip
+        client.start()
+        assert client.connected.wait(600)
+        run_c(c_twin, answer, "127.0.0.1", str(broker.plain), "sfumato/1/hall/x/readings")
+        packet = decode(got.get(timeout=600))
+        client.stop()
+    assert is_checked(packet, bytes.fromhex(answer["check_key"]))
+    assert packet.device == answer["device"]
+
+
+PROGRAM = """
+import sys, json
+sys.path.append("/")
+import sfumato_sensor as twin
+for name in json.load(open("/cases.json")):
+    one = json.load(open("/" + name + ".json"))
+    with open("/" + name + ".table", "rb") as file:
+        table = twin.Table(file.read())
+    made = twin.packet(
+        bytes.fromhex(one["head"]), bytes.fromhex(one["step_key"]), bytes.fromhex(one["check_key"]),
+        one["law"], table, one["readings"],
+    )
+    print("".join("%02x" % byte for byte in made))
+"""
+RUNNER = """
+import { readFileSync, readdirSync } from "node:fs";
+const { loadMicroPython } = await import(process.argv[2]);
+const mp = await loadMicroPython({ heapsize: 64 * 1024 * 1024, linebuffer: true });
+const folder = process.argv[3];
+for (const name of readdirSync(folder)) mp.FS.writeFile("/" + name, readFileSync(folder + "/" + name));
+mp.runPython(readFileSync(folder + "/program.py", "utf8"));
+"""
+
+
+def test_the_twin_in_micropython_gives_the_known_packets(tmp_path: Path) -> None:
+    package = Path(sys.prefix) / "micropython" / "node_modules" / "@micropython"
+    module = package / "micropython-webassembly-pyscript" / "micropython.mjs"
+    assert module.exists(), "make system installs it"
+    folder = tmp_path / "files"
+    folder.mkdir()
+    shutil.copy(ROOT / "devices" / "micropython" / "sfumato_sensor.py", folder)
+    names = [f"case{number}" for number in range(len(KNOWN))]
+    (folder / "cases.json").write_text(json.dumps(names))
+    for name, answer in zip(names, KNOWN, strict=True):
+        given = {
+            "head": head_of(answer).hex(), "law": law_of(answer),
+            "step_key": answer["step_key"], "check_key": answer["check_key"],
+            "readings": list(zip(answer["sensors"], answer["units"], strict=True)),
+        }  # fmt: skip
+        (folder / f"{name}.json").write_text(json.dumps(given))
+        (folder / f"{name}.table").write_bytes(table_of(answer))
+    (folder / "program.py").write_text(PROGRAM)
+    (tmp_path / "run.mjs").write_text(RUNNER)
+    run = subprocess.run(
+        ["node", str(tmp_path / "run.mjs"), str(module), str(folder)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == [answer["payload"] for answer in KNOWN]

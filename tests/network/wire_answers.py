@@ -1,0 +1,104 @@
+"""Known answers of packets, as the package makes them.
+
+python -m tests.network.wire_answers > contracts/wire-v1.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from sfumato.network import Packet, WireLoss, WireWindow, encode, sealed
+from sfumato.network.wire import Status
+from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
+from sfumato.privacy.noise import keyed_draws
+from sfumato.sensing.release import MasterKey, StepKeys
+from sfumato.sensing.release.keys import noise_key
+
+MASTER = bytes(range(32))
+SITE = bytes(range(100, 116)).hex()
+
+
+def cases() -> list[tuple[Packet, list[int], Status]]:
+    """Both laws, one block and two, steps after the first, names beyond ASCII, windows and none, dummies."""
+    master = MasterKey(MASTER).id
+    return [
+        (
+            Packet(
+                master, "door", SITE, _epoch(0), 0, 1_795_000_000_000, 1000, "gaussian", 4.0, -3,
+                WireLoss("rho", 0.01), WireLoss("rho", 1.25), WireWindow(29_916_660, 60), (0,), (0,),
+            ),
+            [21],
+            "read",
+        ),
+        (
+            Packet(
+                master, "Tür 🚪", SITE, _epoch(3), 7, 1_795_000_060_000, 60_000, "gaussian", 5000.5,
+                -12, WireLoss("rho", 2.8e-7), WireLoss("epsilon", 0.5, 1e-6), None, (2, 5, 63),
+                (0, 0, 0),
+            ),
+            [-1, 2**48, -(2**48)],
+            "held",
+        ),
+        (
+            Packet(
+                master, "gateway~2", SITE, _epoch(1), 2**24, 0, 250, "rounded-gaussian", 64.0, 4,
+                WireLoss("epsilon", 1.0, 1e-6), WireLoss("epsilon", 0.0, 0.0),
+                WireWindow(29_916_000, 1440), (65_535, 0), (0, 0), rehearsal=True,
+            ),
+            [0, 1000],
+            "none",
+        ),
+    ]  # fmt: skip
+
+
+def made(blank: Packet, units: list[int], status: Status) -> dict[str, Any]:
+    """All that goes into a packet, and the bytes that come out."""
+    master = MasterKey(MASTER)
+    keys = StepKeys(master, blank.device, blank.step)
+    step_key = master.device(blank.device, step=blank.step)
+    law = (GaussianLaw if blank.law == "gaussian" else RoundedGaussianLaw)(blank.sigma)
+    noise = keyed_draws(
+        noise_key(step_key), blank.epoch, law, first=blank.first, size=len(units)
+    ).tolist()
+    values = tuple(unit + draw for unit, draw in zip(units, noise, strict=True))
+    given = asdict(blank) | {"epoch": blank.epoch.hex()}
+    for name in ("values", "masked_status", "code", "check"):
+        del given[name]
+    packet = Packet(
+        **{name: getattr(blank, name) for name in Packet.__dataclass_fields__} | {"values": values}
+    )
+    whole = sealed(packet, keys.sign, check_key=master.check_key(blank.device), status=status)
+    return {
+        "master_key": MASTER.hex(),
+        "step_key": step_key.hex(),
+        "check_key": master.check_key(blank.device).hex(),
+        "units": units,
+        "status": status,
+        **given,
+        "payload": encode(whole).hex(),
+    }
+
+
+def _epoch(step: int) -> bytes:
+    return step.to_bytes(4, "big") + bytes(range(200, 208))
+
+
+def answers() -> list[dict[str, Any]]:
+    """All of them."""
+    return [made(*case) for case in cases()]
+
+
+if __name__ == "__main__":
+    json.dump(
+        {
+            "format": "sfumato-wire/1",
+            "specification": "docs/reference/wire.md",
+            "answers": answers(),
+        },
+        sys.stdout,
+        indent=1,
+    )
+    sys.stdout.write("\n")

@@ -60,9 +60,10 @@ def send_reports(
     say, address = watch or (lambda _: None), parse_address(shuffler)
     first, rounds, sent = devices[0], 0, 0
     (epsilon, delta), (all_epsilon, all_delta) = first.plan.cost, first.spent
+    together = f"; with plans answered before {float(all_epsilon):.6g} and {float(all_delta):.2g}"
     say(
-        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}; with all that it "
-        f"has answered before epsilon {float(all_epsilon):.6g}, delta {float(all_delta):.2g}"
+        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}"
+        + (together if all_epsilon > epsilon else "")
     )
     while True:
         found = _next_round(address, first.answered, timeout, known=rounds > 0)

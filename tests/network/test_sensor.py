@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sfumato.errors import InvalidInput, LedgerBusy
 from sfumato.network import decode, is_checked, read_packets, unseal_packets
 from sfumato.network.sensors import Sensor, SensorConfig, SensorRun, keep_rounds
 from sfumato.privacy import Ledger
+from sfumato.sensing.pipeline import make_device_key
 from sfumato.sensing.release import read_check_keys, read_master_key
 
 
@@ -31,7 +33,8 @@ def ran(
     config: SensorConfig, *values: dict[str, float], rounds: int = 3, clock: FakeClock | None = None,
     acked: bool = True, told: list[str] | None = None,
 ) -> tuple[SensorRun, Kept]:  # fmt: skip
-    sensor, time = Sensor(config), clock or FakeClock()
+    time = clock or FakeClock()
+    sensor = Sensor(config, now_ms=time.now)
     try:
         client = Kept(time, sensor.outbox if acked else None)
         run = keep_rounds(
@@ -104,7 +107,8 @@ def test_when_and_how_long_do_not_depend_on_what_was_read(folder: Path) -> None:
     ]
     seen = []
     for number, values in enumerate(inputs):
-        config = replace(make_sensor(folder), state=folder / f"state{number}")
+        make_device_key(folder / "master.key", folder / f"d{number}.key", name=f"d{number}")
+        config = make_sensor(folder, device=f"d{number}")
         clock = FakeClock()
         _, client = ran(config, *values, rounds=6, clock=clock)
         seen.append((clock.waits, [(when, len(payload)) for when, _, payload in client.sent]))
@@ -124,6 +128,19 @@ def test_a_missing_reading_sends_the_last_one_under_fresh_noise(folder: Path) ->
     step = 2.0 ** decode(payloads[0]).exponent
     assert np.allclose(values, [[0, 0], [3, 0], [4, 7], [4, 7], [4, 8]], atol=step)
     assert len({decode(payload).values for payload in payloads}) == 5
+
+
+@pytest.mark.unit
+def test_a_reading_is_not_held_into_another_window(folder: Path) -> None:
+    """Each window has a budget of its own: one reading in many of them would be averaged out."""
+    sensor = Sensor(make_sensor(folder, window="1m"))
+    began = START - START % 60_000
+    after = (1000, 2000, 60_000, 61_000, 120_000)
+    made = [sensor.make(began + ms, {"0": 3.0} if ms == 1000 else {}) for ms in after]
+    sensor.close()
+    found = unsealed(folder, made)
+    assert [status for _, status in found] == ["read", "held", "none", "none", "none"]
+    assert [value for value, _ in found[2:]] == [0, 0, 0]
 
 
 @pytest.mark.unit
@@ -173,7 +190,9 @@ def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     assert run.rounds == 9
     left = [decode(payload).left.amount for _, _, payload in client.sent]
     assert left[5] > left[4]  # the next hour has its own
-    poor = replace(config, budget=type(config.budget)("1/40", "1e-6"), state=folder / "poor")
+    make_device_key(folder / "master.key", folder / "poor.key", name="poor")
+    config = make_sensor(folder, device="poor")
+    poor = replace(config, budget=type(config.budget)("1/40", "1e-6"))
     run, client = ran(poor, rounds=9, clock=FakeClock(begin), told=told)
     assert run.rounds + run.refused == 9
     assert len(entries(poor)) == run.rounds == len(client.sent)
@@ -212,12 +231,46 @@ def test_an_outbox_that_is_full_charges_nothing(folder: Path) -> None:
     assert (run.rounds, run.failed, len(entries(config))) == (2, 3, 2)
 
 
+@pytest.mark.fault
+def test_another_state_folder_is_silent_until_the_next_window(folder: Path) -> None:
+    """A budget is of a window, not of a folder: what another folder paid is not known."""
+    config = make_sensor(folder)
+    hour = START - START % 3_600_000 + 3_600_000
+    assert ran(config)[0].rounds == 3
+    other, told = replace(config, state=folder / "other"), list[str]()
+    for _ in range(2):  # a second start makes it no better
+        run, _ = ran(other, clock=FakeClock(end_ms=hour - 1), told=told)
+        assert run.rounds == 0
+    assert "nothing is made until the next window, 2026-11-18T12:00:00Z" in told[0]
+    _, client = ran(other, rounds=1)
+    assert decode(client.sent[0][2]).round_ms == hour
+    # The first folder has missed starts of the key: what was paid meanwhile is not in it.
+    _, client = ran(config, rounds=1, clock=FakeClock(hour + 500))
+    assert decode(client.sent[0][2]).round_ms == hour + 3_600_000
+    # A folder that has all starts goes on at once.
+    _, client = ran(config, rounds=1, clock=FakeClock(hour + 3_600_500))
+    assert decode(client.sent[0][2]).round_ms == hour + 3_601_000
+
+
+@pytest.mark.unit
+def test_the_last_round_is_in_the_newest_ledger_that_has_one(folder: Path) -> None:
+    sensor = Sensor(make_sensor(folder, window="1m"))
+    sensor.make(START + 1000, {})
+    sensor.outbox.sent(START + 1000)
+    sensor._ledger(datetime.fromtimestamp((START + 3_600_000) // 1000 // 60 * 60, UTC))
+    assert sensor.last_round() == START + 1000
+    sensor.close()
+
+
 @pytest.mark.unit
 def test_two_processes_cannot_have_one_sensor(folder: Path) -> None:
     config = make_sensor(folder)
     sensor = Sensor(config)
-    with pytest.raises(LedgerBusy, match="another process has the sensor"):
-        Sensor(config)
+    before = config.device_key.read_text()
+    for same in (config, replace(config, state=folder / "other")):
+        with pytest.raises(LedgerBusy, match="another process has the sensor"):
+            Sensor(same)
+    assert config.device_key.read_text() == before
     sensor.close()
     Sensor(config).close()
 

@@ -78,7 +78,18 @@ def sealed_messages(plan: ShufflePlan, asked: Round, messages: Words) -> bytes:
 
 
 def added_up(plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys) -> tuple[Words, int]:
-    """The sum of all messages of each cell, modulo 2**64, and how many could not be read."""
+    """The sum of all messages of each cell, modulo 2**64, and how many could not be read.
+
+    Args:
+        plan: The plan of the map.
+        asked: The round that they answer.
+        mixed: All messages, one after the other.
+        keys: The adder's.
+
+    Returns:
+        A sum for each cell that was asked for, and the number of messages that were spoilt.
+
+    """
     found, spoilt, context = [0] * asked.cells.size, 0, asked.context(plan)
     for at in range(0, len(mixed), plan.record):
         told = keys.unseal(bytes(mixed[at : at + plan.record]), context)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.gate import Gate, Refusal
@@ -32,6 +32,7 @@ from sfumato.network.collector.replay_window import SIZE
 from sfumato.network.collector.rounds import Rounds
 from sfumato.network.collector.state import CollectorState, DeviceState, Promise
 from sfumato.network.collector.store import (
+    SqliteStore,
     Store,
     StoredPacket,
     StoredRound,
@@ -76,7 +77,7 @@ class _Waiting:
     packet: Packet
     payload: bytes
     now: int
-    done: Acknowledge
+    done: list[Acknowledge]
 
 
 class Collector:
@@ -118,6 +119,7 @@ class Collector:
         self._worker = Worker(recover) if threads else InTurn(recover)
         self._queue: queue.Queue[_Waiting] = queue.Queue(queue_size)
         self._unkept: list[_Waiting] = []
+        self._waiting: dict[bytes, _Waiting] = {}  # all of the queue and of what is unkept
         self._unwritten: deque[StoredRound] = deque(maxlen=1000)
         self._outputs = tuple(outputs)
         self._lock = threading.Lock()
@@ -128,7 +130,7 @@ class Collector:
         self._window: tuple[Window, int] = (None, 0)
         self._last: Recovered | None = None
         self._promise: Promise | None = None
-        self._problem = ""
+        self._problem = self._output_problem = ""
         self._ending = False
         self.connected = False
         self.store: Store = open_store(config.store, site=config.site.digest)
@@ -137,8 +139,8 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken, when it is in the store; what finds the
-        queue full is not, so that the broker sends it again.
+        What is refused is done with at once; what is taken, and what comes again meanwhile, when it is in
+        the store; what finds the queue full is not, so that the broker sends it again.
         """
         with self._lock:
             if self._ending:
@@ -150,15 +152,20 @@ class Collector:
                 if where != "placed" and where != "late":
                     found = self._refuse(where, found.device)
                 else:
+                    one = _Waiting(found, payload, now, [done])
                     try:
-                        self._queue.put_nowait(_Waiting(found, payload, now, done))
+                        self._queue.put_nowait(one)
                     except queue.Full:
                         return self._refuse("queue-full", found.device)
+                    self._waiting[payload] = one
                     self._gate.remember(found, payload)
                     self._arrived.set()
                     return "taken"
             else:
                 self._refuse(found, topic.split("/")[3] if topic.count("/") == 4 else "")
+                if found == "resent" and payload in self._waiting:
+                    self._waiting[payload].done.append(done)
+                    return found
         done()
         return found
 
@@ -167,6 +174,8 @@ class Collector:
         self._keep()
         with self._lock:
             due = self._rounds.due(self._clock())
+            for device in (device for closed in due for device in closed.odd):
+                self._refuse("odd-noise", device)
         for closed in due:
             self._worker.submit(closed)
         self._hand_on()
@@ -179,6 +188,14 @@ class Collector:
     def now_ms(self) -> int:
         """Milliseconds since 1970, by the collector's clock."""
         return self._clock()
+
+    def forget_before(self, number: int) -> None:
+        """Delete packets and rounds before a round from a SQLite store; said where it cannot be."""
+        if isinstance(self.store, SqliteStore):
+            try:
+                self.store.forget_before(number)
+            except StoreFailed as problem:
+                self._problem = str(problem)
 
     def close(self) -> None:
         """Keep what is there, finish rounds that wait, and let go of everything."""
@@ -219,7 +236,7 @@ class Collector:
                 dict(self._counted),
                 self._rounds.waiting,
                 (self._queue.qsize() + len(self._unkept), self._queue.maxsize),
-                self._problem,
+                self._problem or self._output_problem,
                 None if last is None else last.found,
                 track,
                 tuple(self._device(name, faulty) for name in sorted(self._heard)),
@@ -278,8 +295,10 @@ class Collector:
                     heard.packet = one.packet
                 if where != "placed":
                     self._refuse(where, one.packet.device)
+                self._waiting.pop(one.payload, None)
         for one in batch:
-            one.done()
+            for done in one.done:
+                done()
 
     def _hand_on(self) -> None:
         finished = self._worker.finished()
@@ -294,24 +313,36 @@ class Collector:
             except StoreFailed as problem:
                 self._problem = str(problem)
         if finished and self._outputs:
-            state = self.state
-            for done in finished:
-                for one in self._outputs:
+            self._tell(finished)
+
+    def _tell(self, finished: list[Recovered]) -> None:
+        """Tell every output; one that fails costs the others nothing."""
+        state, self._output_problem = self.state, ""
+        for done in finished:
+            for one in self._outputs:
+                try:
                     one.round(done, state)
+                except (SfumatoError, OSError) as problem:
+                    self._output_problem = str(problem)
 
     def _count(self, done: Recovered) -> None:
         self._counted[state_of(done)] += 1
         packets = [packet for packet, _ in done.closed.packets.values()]
-        window = window_of(packets)
-        key, count = self._window
-        if key != window or not count:
-            # What was paid before a restart counts too; and so do rounds that were skipped.
-            began = 0 if window is None else int(window[0].timestamp() * 1000)
-            count = self.store.count_rounds(began // self.config.period_ms)
-        self._window = (window, count + 1)
-        self._promise = promise_of(packets, window, count + 1)
         if done.found is not None:
             self._last = done
+        window = window_of(packets)
+        key, count = self._window
+        try:
+            if key != window or not count:
+                # What was paid before a restart counts too; and so do rounds that were skipped.
+                began = 0 if window is None else int(window[0].timestamp() * 1000)
+                count = self.store.count_rounds(began // self.config.period_ms)
+            self._window = (window, count + 1)
+            self._promise = promise_of(packets, window, count + 1)
+        except StoreFailed as problem:
+            self._window, self._promise, self._problem = (None, 0), None, str(problem)
+        except SfumatoError:  # what devices state cannot be added up
+            self._promise = None
 
     def _resume(self) -> None:
         """Windows against replays, rounds that are closed, and those that were not, from the store."""
@@ -343,7 +374,7 @@ def _gate(config: NetworkConfig) -> Gate:
         config.places(() if keys is None else keys.devices),
         config.period_ms,
         config.key_id if keys is None else keys.key_id,
-        {} if keys is None else keys.devices,
+        None if keys is None else keys.devices,
         frozenset(config.revoked),
     )
 

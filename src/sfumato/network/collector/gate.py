@@ -29,6 +29,7 @@ Refusal = Literal[
     "cloned",
     "late",
     "duplicate",
+    "odd-noise",
     "too-late",
     "too-early",
     "queue-full",
@@ -51,11 +52,12 @@ MEANINGS: dict[Refusal, str] = {
     "cloned": "of a copy of the device, or its key file was put back",
     "late": "in time to be kept, but after its round was closed",
     "duplicate": "of sensors that were read in that round already",
+    "odd-noise": "with noise unlike that of the round's other devices: kept, and left out",
     "too-late": "of a round too long ago: late, or the device's clock is behind",
     "too-early": "of a round to come: the device's clock is ahead",
     "queue-full": "more than the collector could take; not acknowledged",
 }
-"""What each reason says, in words; "late" packets are kept, all others are not."""
+"""What each reason says, in words; "late" and "odd-noise" packets are kept, all others are not."""
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Gate:
         devices: Places of the sensors in the site's list that each device may send.
         period_ms: How far apart rounds are.
         key_id: The public id of the master key; "" where any will do.
-        check_keys: The check key of each device; a device without one is refused if any has one.
+        check_keys: The check key of each device, of which one without is refused; None for codes unchecked.
         revoked: Names of devices of which nothing is taken any more.
         windows: What was taken of each device.
     """
@@ -78,7 +80,7 @@ class Gate:
     devices: Mapping[str, frozenset[int]]
     period_ms: int
     key_id: str = ""
-    check_keys: Mapping[str, bytes] = field(default_factory=dict)
+    check_keys: Mapping[str, bytes] | None = None
     revoked: Collection[str] = ()
     windows: dict[str, ReplayWindow] = field(default_factory=dict)
 
@@ -102,7 +104,7 @@ class Gate:
     def _judge(self, name: str, packet: Packet, payload: bytes) -> Refusal | None:
         if packet.device != name:
             return "wrong-topic"
-        if self.check_keys:
+        if self.check_keys is not None:
             key = self.check_keys.get(name)
             if key is None:
                 return "unknown-device"

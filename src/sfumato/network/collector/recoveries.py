@@ -74,8 +74,8 @@ class Recoveries:
 
     def recover(self, closed: ClosedRound) -> Recovered:
         """One round now."""
-        one = live_round(closed)
         try:
+            one = live_round(closed)
             found = self._live.recover(one)
             followed = self._follow(one)
         except SfumatoError as problem:  # the other rounds are none the worse for it

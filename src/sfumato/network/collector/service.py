@@ -17,7 +17,6 @@ from sfumato.network.collector.recoveries import Recovered
 from sfumato.network.collector.render import SHOWN
 from sfumato.network.collector.state import CollectorState
 from sfumato.network.collector.state_server import serve_state
-from sfumato.network.collector.store import SqliteStore
 from sfumato.network.collector.subscription import Subscription
 from sfumato.network.topics import level_of, readings_filter
 
@@ -152,7 +151,8 @@ def _turns(
             seen = now
             _reload(collector, file, tell)
         if config.keep_days is not None and turn % (LOOK_EVERY * 1000) == LOOK_EVERY:
-            _forget(collector, config)
+            oldest = collector.now_ms() - config.keep_days * DAY_MS
+            collector.forget_before(oldest // config.period_ms)
 
 
 def _changes(config: NetworkConfig, file: Path | None) -> list[int]:
@@ -172,9 +172,3 @@ def _reload(collector: Collector, file: Path, tell: Watch) -> None:
         tell(f"{problem}; it goes on as before")
     else:
         tell(f"{file} was read again: devices, check keys and revocations are as it says now")
-
-
-def _forget(collector: Collector, config: NetworkConfig) -> None:
-    if isinstance(collector.store, SqliteStore) and config.keep_days is not None:
-        now = collector.now_ms()
-        collector.store.forget_before((now - config.keep_days * DAY_MS) // config.period_ms)

@@ -69,8 +69,8 @@ def run_sensor(
     """Run a sensor: read, quantise, charge, seal, and publish on a fixed schedule, until it is stopped.
 
     When a round is, and when its packet is sent, follows from the clock and the period alone; every packet of
-    a device has the same size. A round without a reading sends the last one again under fresh noise, which
-    only the key holder can tell.
+    a device has the same size. A round without a reading sends the last one of its window again under
+    fresh noise, which only the key holder can tell.
 
     Args:
         config: What sensor.toml says.
@@ -87,7 +87,7 @@ def run_sensor(
     """
     time = clock or SystemClock()
     tell = watch or (lambda _: None)
-    sensor = Sensor(config)
+    sensor = Sensor(config, now_ms=time.now_ms())
     try:
         name = sensor.device.name
         client = MqttClient(
@@ -141,7 +141,7 @@ def keep_rounds(
         client.publish(topic, sensor.outbox.payload(old), tag=old)
         run.again += 1
     last = sensor.last_round()
-    _say_if_behind(last, clock.now_ms(), tell)
+    _say_if_silent(sensor.begin, last, clock.now_ms(), tell)
     tried = 0
     while rounds is None or tried < rounds:
         due = schedule.following(clock.now_ms(), last)
@@ -181,13 +181,21 @@ def _made(sensor: Sensor, due: int, source: Input, run: SensorRun, tell: Watch) 
     return None
 
 
-def _say_if_behind(last: int, now: int, tell: Watch) -> None:
-    if last > now:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=last)
+def _say_if_silent(begin: int, last: int, now: int, tell: Watch) -> None:
+    if last <= now:
+        return
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=max(begin, last))
+    if last == begin - 1:
         tell(
-            f"the clock is behind the last round, {moment:%Y-%m-%dT%H:%M:%SZ}: nothing is made until then, "
-            "for no round is made twice; if that round was wrong, begin with another `state` folder"
+            f"the `state` folder does not have all ledgers of this device: nothing is made until the next "
+            f"window, {moment:%Y-%m-%dT%H:%M:%SZ}, for what was paid in this one is not known"
         )
+        return
+    tell(
+        f"the clock is behind the last round, {moment:%Y-%m-%dT%H:%M:%SZ}: nothing is made until then, "
+        "for no round is made twice; if the clock was wrong then, another `state` folder begins with the "
+        "next window"
+    )
 
 
 def _connection(config: SensorConfig, up: bool) -> str:

@@ -264,7 +264,8 @@ def make_check_keys(
     """Make the file of check keys for a collector: of every device whose key is in use.
 
     With it a collector tells who sent a packet. It takes no noise off. Make it again after a device got its
-    key, was rotated or retired.
+    key, was rotated or retired; after the last was retired the file has no key, and a collector takes
+    nothing.
 
     Args:
         master: The file of the master key.
@@ -276,12 +277,13 @@ def make_check_keys(
         The file and the id of the master key.
 
     Raises:
-        InvalidInput: The file exists already, or cannot be written; or no device has a key.
+        InvalidInput: The file exists already, or cannot be written; or no device has had a key.
     """
     key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
-    names = [one.name for one in log.devices().values() if one.status == "in use"]
-    if not names:
-        raise InvalidInput(f"no device has a key in use by {log.path}; no key was made")
+    devices = log.devices()
+    if not devices:
+        raise InvalidInput(f"no device has had a key by {log.path}; no key was made")
+    names = [one.name for one in devices.values() if one.status == "in use"]
     write_check_keys(file, check_keys_of(key, names), overwrite=overwrite)
     return KeyResult(Path(file), key.id)
 

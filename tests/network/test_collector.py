@@ -200,6 +200,22 @@ def test_one_odd_device_does_not_spoil_the_round_of_the_others(
 
 
 @pytest.mark.fault
+def test_a_track_that_fails_costs_no_recovery(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall, track=2), clock=clock, threads=False)
+    one, *others = twins(hall)
+    for number in range(2):
+        clock.now = START + number * PERIOD
+        feed(collector, others, number, rng)
+        collector.take(*one.send(number, 0.0, values=(2**62,)))
+        collector.turn()
+    assert (collector.state.rounds["recovered"], collector.state.track) == (2, None)
+    collector.close()
+
+
+@pytest.mark.fault
 def test_a_promise_that_cannot_be_added_up_is_left_out(
     hall: Site, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

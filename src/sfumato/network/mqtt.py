@@ -100,15 +100,17 @@ class MqttClient:
         subscribe: tuple[str, ...] = (),
         on_message: OnMessage | None = None,
         on_connected: Callable[[bool], None] | None = None,
+        on_refused: Callable[[str], None] | None = None,
     ) -> None:
         self.broker = broker
         self.connected = threading.Event()
         self._on_acked, self._on_message = on_acked, on_message
-        self._on_connected = on_connected
+        self._on_connected, self._on_refused = on_connected, on_refused
+        self._is_refusing = False
         self._subscribe = subscribe
         self._lock = threading.Lock()
         self._tags: dict[int, int] = {}
-        self._early: set[int] = set()
+        self._early: dict[int, bool] = {}
         self.protocol = protocol_of(broker) if broker.protocol == "auto" else broker.protocol
         self._client = self._made(client_id, username)
 
@@ -118,16 +120,17 @@ class MqttClient:
         self._client.loop_start()
 
     def publish(self, topic: str, payload: bytes, *, tag: int = 0, retain: bool = False) -> None:
-        """Send at least once; `on_acked(tag)` is called when the broker has it."""
+        """Send at least once; `on_acked(tag)` is called when the broker has it.
+
+        A broker of MQTT 5 may refuse it instead: `on_refused` is told why, once until it takes something.
+        """
         # Not under our lock: the client calls `_acked` under one of its own, which it takes here too.
         sent = self._client.publish(topic, payload, qos=AT_LEAST_ONCE, retain=retain)
         with self._lock:
-            early = sent.mid in self._early
-            if early:
-                self._early.discard(sent.mid)
-            else:
+            taken = self._early.pop(sent.mid, None)
+            if taken is None:
                 self._tags[sent.mid] = tag
-        if early and self._on_acked is not None:
+        if taken and self._on_acked is not None:
             self._on_acked(tag)
 
     @property
@@ -184,13 +187,17 @@ class MqttClient:
         if self._on_connected is not None:
             self._on_connected(connected)
 
-    def _acked(self, _: Client, __: Any, mid: int, ___: Any, ____: Any) -> None:
+    def _acked(self, _: Client, __: Any, mid: int, reason: Any, ____: Any) -> None:
+        taken = not reason.is_failure
         with self._lock:
             tag = self._tags.pop(mid, None)
             if tag is None:  # an answer that comes before `publish` has noted what it asked
-                self._early.add(mid)
-        if tag is not None and self._on_acked is not None:
+                self._early[mid] = taken
+        if tag is not None and taken and self._on_acked is not None:
             self._on_acked(tag)
+        if not taken and not self._is_refusing and self._on_refused is not None:
+            self._on_refused(str(reason))
+        self._is_refusing = not taken
 
     def _message(self, _: Client, __: Any, message: Any) -> None:
         if self._on_message is not None:

@@ -96,6 +96,9 @@ def run_sensor(
             username=level_of(name),
             on_acked=sensor.outbox.sent,
             on_connected=lambda up: tell(_connection(config, up)),
+            on_refused=lambda why: tell(
+                f"the broker refuses packets ({why}); they wait on the disk until the next start"
+            ),
         )
         source = open_input(config, sensor.inputs, level_of(name))
         client.start()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
 from sfumato.network.collector import collector as collector_module
 from sfumato.network.collector.closed_rounds import RoundLines
@@ -400,6 +400,16 @@ def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(
     assert {one.name: one.revoked for one in collector.state.devices}[stolen.name]
     # What was taken before is not taken again by a gate that was made anew.
     assert collector.take(*devices[1].send(0, 0.2)) == "duplicate"
+    collector.close()
+
+
+def test_another_site_or_period_is_not_taken_while_running(hall: Site, tmp_path: Path) -> None:
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=Clock(), threads=False)
+    for other in (replace(config, site=corridor(8)), replace(config, period_ms=2 * PERIOD)):
+        with pytest.raises(InvalidInput, match="needs a new start"):
+            collector.reload(other)
+    assert collector.take(*twins(hall)[0].send(0, 0.1)) == "taken"
     collector.close()
 
 

@@ -181,6 +181,17 @@ def test_a_clock_that_jumps_makes_no_round_twice(folder: Path) -> None:
 
 
 @pytest.mark.fault
+def test_a_clock_that_runs_too_fast_makes_no_more_rounds(folder: Path) -> None:
+    class Fast(FakeClock):
+        def elapsed_ms(self) -> int:
+            return self.elapsed // 10  # ten seconds of the clock are one
+
+    clock = Fast(end_ms=START + 100_300)
+    run, _ = ran(make_sensor(folder), rounds=1000, clock=clock)
+    assert run.rounds in (10, 11)
+
+
+@pytest.mark.fault
 def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     config = make_sensor(folder)  # noise for an hour of rounds
     short = replace(config, budget=type(config.budget)("1/4", "1e-6"))
@@ -286,6 +297,9 @@ def test_what_does_not_fit_together_is_refused_before_the_key_moves(folder: Path
     ):
         with pytest.raises(InvalidInput, match=message):
             Sensor(wrong)
+    make_device_key(folder / "master.key", folder / "c.key", name="collector")
+    with pytest.raises(InvalidInput, match="no device may be called 'collector'"):
+        Sensor(replace(config, device_key=folder / "c.key"))
     replace(SITE, name="hall", step=Fraction(1)).write(folder / "other.json")
     with pytest.raises(InvalidInput, match="made for another site"):
         Sensor(replace(config, site=folder / "other.json"))

@@ -209,11 +209,19 @@ class Collector:
         self.store.close()
 
     def reload(self, config: NetworkConfig) -> None:
-        """Take devices, check keys and revocations anew, while running; the rest stays as it was."""
+        """Take devices, check keys and revocations anew, while running; the rest stays as it was.
+
+        Raises:
+            InvalidInput: It is of another site or period, or its check keys cannot be read; nothing changed.
+        """
+        if (config.site.digest, config.period_ms) != (self.config.site.digest, self.config.period_ms):
+            raise InvalidInput(
+                "another site or period needs a new start of the collector; nothing was changed"
+            )
         with self._lock:
-            windows = self._gate.windows
-            self._gate = _gate(config)
-            self._gate.windows.update(windows)
+            gate = _gate(config)
+            gate.windows.update(self._gate.windows)
+            self._gate = gate
             for name in self._gate.devices:
                 self._heard.setdefault(name, _Heard())
 

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Any, Protocol
 
 from sfumato.errors import InvalidInput
@@ -139,7 +140,7 @@ class Topics(Newest):
 
         self._client = MqttClient(
             told.broker or config.broker,
-            client_id=f"sfumato-input-{device}",
+            client_id=f"sfumato-input-{token_hex(4)}",  # nobody must find it again
             username=device,
             subscribe=tuple(sensors),
             on_message=heard,

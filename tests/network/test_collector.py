@@ -256,6 +256,28 @@ def test_a_collector_takes_up_where_it_was_left(
     assert [one.state for one in read_rounds(config.store, site=hall.digest)] == ["recovered"] * 3
 
 
+def test_rounds_that_were_open_are_finished_however_late(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, config = Clock(), config_of(tmp_path, hall)
+    first = Collector(config, clock=clock, threads=False)
+    devices = twins(hall)
+    walk(first, clock, devices, range(2), rng)
+    feed(first, devices[:4], 2, rng)
+    first.turn()
+    first.store.close()  # as if it was killed
+    clock.now += 100 * config.horizon_ms
+    second = Collector(config, clock=clock, threads=False)
+    second.turn()
+    assert [one.round for one in second.store.rounds_since(0)] == [START // PERIOD + n for n in range(3)]
+    # What comes for it now is kept, and opens nothing, after another start as well.
+    assert second.take(*devices[4].send(2, 0.1)) == "taken"
+    second.close()
+    third = Collector(config, clock=clock, threads=False)
+    assert (third.state.waiting, len(third.store.packets_since(0))) == (0, 17)
+    third.close()
+
+
 def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -421,8 +443,10 @@ def test_clock_jumps_of_the_collector_lose_no_later_round(
     devices = twins(hall)
     walk(collector, clock, devices, range(2), rng)
     clock.now += 3_600_000
-    assert feed(collector, devices, 2, rng) == ["too-late"] * 6
+    assert feed(collector, devices, 2, rng) == ["taken"] * 6  # kept, and no round is made of them
     collector.turn()
+    assert collector.state.refused == {"too-late": 6}
+    assert len(collector.store.packets_since(0)) == 18
     clock.now = START + 3 * PERIOD
     assert feed(collector, devices, 3, rng) == ["taken"] * 6
     clock.now -= 3_600_000

@@ -16,7 +16,8 @@ from tests.broken_disk import fill
 from tests.network.ready import SITE, START, FakeClock, Given, Kept, make_sensor, make_site
 
 from sfumato.errors import InvalidInput, LedgerBusy
-from sfumato.network import decode, is_checked, read_packets, unseal_packets
+from sfumato.network import decode, encode, is_checked, read_packets, unseal_packets
+from sfumato.network.collector import StoredPacket, open_store
 from sfumato.network.sensors import Sensor, SensorConfig, SensorRun, keep_rounds
 from sfumato.privacy import Ledger
 from sfumato.sensing.pipeline import make_device_key
@@ -320,6 +321,30 @@ def test_the_key_holder_refuses_what_others_made(folder: Path) -> None:
     assert (len(found.rows), found.refused) == (2, 3)
     log = (folder / "master.key.log").read_text()
     assert re.search(r'"what": "unsealed".*"times": 2', log)
+
+
+@pytest.mark.unit
+def test_forged_packets_stop_no_unsealing_and_a_store_is_read_too(folder: Path) -> None:
+    config = make_sensor(folder)
+    _, client = ran(config, {"0": 1.0}, rounds=2)
+    good = [decode(payload) for _, _, payload in client.sent]
+    forged = [
+        replace(good[0], site="ab" * 16),
+        replace(good[0], device="nobody"),
+        replace(good[0], epoch=(2**31).to_bytes(4, "big") + bytes(8)),
+    ]
+    found = unseal_packets([*forged, *good], folder / "master.key", site=SITE)
+    assert (len(found.rows), found.refused) == (2, 3)
+    other = unseal_packets(good, folder / "master.key", site=replace(SITE, step=Fraction(1)))
+    assert (len(other.rows), other.refused) == (0, 2)
+    store = open_store(folder / "rounds.sqlite", site=SITE.digest)
+    rows = [StoredPacket("door", 0, one.first, one.first, True, encode(one)) for one in good]
+    store.add_packets([*rows, StoredPacket("door", 0, 9, 9, True, b"no packet")])
+    again = unseal_packets(read_packets(folder / "rounds.sqlite"), folder / "master.key", site=SITE)
+    store.close()
+    assert (again.rows, again.refused) == (found.rows, 1)
+    with pytest.raises(InvalidInput, match="cannot read"):
+        list(read_packets(folder / "none.sqlite"))
 
 
 @pytest.mark.unit

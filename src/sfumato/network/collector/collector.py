@@ -139,7 +139,7 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken, and what comes again meanwhile, when it is in
+        What is refused is done with at once; what is taken (too late for its round as well), and what comes again meanwhile, when it is in
         the store; what finds the queue full is not, so that the broker sends it again.
         """
         with self._lock:
@@ -149,7 +149,7 @@ class Collector:
             if isinstance(found, Packet):
                 now = self._clock()
                 where = self._rounds.judge(found, now)
-                if where != "placed" and where != "late":
+                if where not in ("placed", "late", "too-late"):
                     found = self._refuse(where, found.device)
                 else:
                     one = _Waiting(found, payload, now, [done])
@@ -363,10 +363,15 @@ class Collector:
                     self._gate.remember(packet, row.payload)
         for done in self.store.rounds_since(oldest):
             self._rounds.close(done.round, done.sensors.split("\t") if done.sensors else ())
-        for row in self.store.packets_since(oldest):
+        # Rounds that were open when the collector ended are finished, however long ago that was.
+        last = self.store.last_round()
+        for row in self.store.packets_since(min(oldest, last + 1)):
             packet = _decoded(row)
-            if packet is not None:
-                self._rounds.place(packet, now)
+            if packet is None:
+                continue
+            when = packet.round_ms if row.round > last and not row.late else now
+            if not row.late or self._rounds.judge(packet, now) == "late":
+                self._rounds.place(packet, when)
 
 
 def _gate(config: NetworkConfig) -> Gate:

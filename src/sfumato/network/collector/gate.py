@@ -53,11 +53,11 @@ MEANINGS: dict[Refusal, str] = {
     "late": "in time to be kept, but after its round was closed",
     "duplicate": "of sensors that were read in that round already",
     "odd-noise": "with noise unlike that of the round's other devices: kept, and left out",
-    "too-late": "of a round too long ago: late, or the device's clock is behind",
+    "too-late": "of a round too long ago: kept, and no round is made of it",
     "too-early": "of a round to come: the device's clock is ahead",
     "queue-full": "more than the collector could take; not acknowledged",
 }
-"""What each reason says, in words; "late" and "odd-noise" packets are kept, all others are not."""
+"""What each reason says, in words; "late", "too-late" and "odd-noise" packets are kept, all others are not."""
 
 
 @dataclass(slots=True)

@@ -148,8 +148,12 @@ def test_a_reading_is_not_held_into_another_window(folder: Path) -> None:
 def test_what_was_not_acknowledged_is_sent_again_as_it_was(folder: Path) -> None:
     config = make_sensor(folder)
     _, first = ran(config, {"0": 1.0}, rounds=2, acked=False)
-    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400))
+    (config.state / "outbox" / "notes.packet").write_bytes(b"not ours")
+    (config.state / "outbox" / "7.packet").write_bytes(b"")
+    told: list[str] = []
+    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400), told=told)
     assert run.again == 2
+    assert ["is not a packet; it was not sent" in line for line in told] == [True]
     assert [payload for _, _, payload in second.sent[:2]] == [
         payload for _, _, payload in first.sent
     ]

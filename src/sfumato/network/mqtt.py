@@ -32,7 +32,8 @@ class BrokerConfig:
         port: Its port; 1883 without TLS and 8883 with it, unless said.
         username: The user; "" for the name that whoever connects has.
         password_file: A file of mode 0600 whose first line is the password; None for none.
-        tls: Whether to speak TLS, with certificates that the system trusts or `ca_file` signed.
+        tls: Whether to speak TLS, with certificates that the system trusts or `ca_file` signed; None for no,
+            which a password for another machine does not allow.
         ca_file: The certificate of the authority that signed the broker's.
         protocol: "3.1.1", "5", or "auto": 5 where the broker offers it.
     """
@@ -41,7 +42,7 @@ class BrokerConfig:
     port: int = 0
     username: str = ""
     password_file: Path | None = None
-    tls: bool = False
+    tls: bool | None = None
     ca_file: Path | None = None
     protocol: Protocol = "auto"
 
@@ -52,6 +53,12 @@ class BrokerConfig:
             )
         if self.protocol not in ("3.1.1", "5", "auto"):
             raise InvalidParameter(f"`protocol` is 3.1.1, 5 or auto, got {self.protocol!r}")
+        unsaid = self.tls is None and not self.is_tls
+        if self.password_file is not None and unsaid and not _is_loopback(self.host):
+            raise InvalidParameter(
+                f"a password for {self.host} goes over the network: say `tls` = true or a `ca_file`, or `tls` = "
+                "false if everybody on the way may read it"
+            )
 
     @property
     def address(self) -> tuple[str, int]:
@@ -61,7 +68,7 @@ class BrokerConfig:
     @property
     def is_tls(self) -> bool:
         """Whether TLS is spoken."""
-        return self.tls or self.ca_file is not None
+        return bool(self.tls) or self.ca_file is not None
 
     def context(self) -> ssl.SSLContext:
         """What TLS checks: the broker's name and who signed its certificate."""
@@ -224,6 +231,15 @@ def protocol_of(broker: BrokerConfig, *, seconds: float = 3) -> Literal["3.1.1",
     # 0 is welcome; 0x86 and 0x87 are about the user, whom a broker of MQTT 5 asks for.
     known = len(answer) == 4 and answer[0] == 0x20 and answer[3] in (0x00, 0x85, 0x86, 0x87)
     return "5" if known and answer[1] > 2 else "3.1.1"
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _paho() -> Any:

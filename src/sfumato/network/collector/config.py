@@ -204,7 +204,7 @@ def _broker(value: object, file: Path) -> dict[str, Any]:
     for name, one in value.items():
         if name not in fields:
             raise ValueError(f"{name!r} is none of {', '.join(sorted(fields))}")
-        kind = {"int": int, "bool": bool}.get(fields[name], str)
+        kind = {"int": int, "bool | None": bool}.get(fields[name], str)
         if type(one) is not kind:
             raise TypeError(f"{name!r} is a {kind.__name__}, got {type(one).__name__}")
         told[name] = file.parent / str(one) if "Path" in fields[name] else one

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from sfumato.errors import BudgetExceeded, SfumatoError
+from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.network.mqtt import MqttClient
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.inputs import Input, open_input
@@ -141,7 +141,12 @@ def keep_rounds(
     topic = readings_topic(sensor.site.name, sensor.device.name)
     run = SensorRun(sensor.device.name, sensor.device.step)
     for old in sensor.outbox.rounds():
-        client.publish(topic, sensor.outbox.payload(old), tag=old)
+        try:
+            payload = sensor.outbox.payload(old)
+        except InvalidInput as problem:  # somebody else's file: the others are sent
+            tell(str(problem))
+            continue
+        client.publish(topic, payload, tag=old)
         run.again += 1
     last = sensor.last_round()
     _say_if_silent(sensor.begin, last, clock.now_ms(), tell)

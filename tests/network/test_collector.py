@@ -14,6 +14,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
 from sfumato.network.collector import collector as collector_module
 from sfumato.network.collector.closed_rounds import RoundLines
+from sfumato.network.collector.collector import Output
 from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
@@ -156,10 +157,8 @@ def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
     clock, heard = Clock(), Heard()
-    outputs = [RoundLines("/dev/full"), heard]
-    collector = Collector(
-        config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs
-    )
+    outputs: list[Output] = [RoundLines("/dev/full"), heard]
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs)
     devices = twins(hall)
     walk(collector, clock, devices, range(1), rng)
     assert len(heard.rounds) == 1
@@ -269,7 +268,9 @@ def test_rounds_that_were_open_are_finished_however_late(
     clock.now += 100 * config.horizon_ms
     second = Collector(config, clock=clock, threads=False)
     second.turn()
-    assert [one.round for one in second.store.rounds_since(0)] == [START // PERIOD + n for n in range(3)]
+    assert [one.round for one in second.store.rounds_since(0)] == [
+        START // PERIOD + n for n in range(3)
+    ]
     # What comes for it now is kept, and opens nothing, after another start as well.
     assert second.take(*devices[4].send(2, 0.1)) == "taken"
     second.close()
@@ -313,7 +314,7 @@ def test_what_comes_again_is_not_acknowledged_before_it_is_kept(hall: Site, tmp_
     def full(_: object) -> None:
         raise StoreFailed("the store is full")
 
-    collector.store.add_packets = full  # type: ignore[method-assign]
+    collector.store.add_packets = full  # type: ignore[method-assign, assignment]
     message = twins(hall)[0].send(0, 0.2)
     assert collector.take(*message, lambda: acknowledged.append(1)) == "taken"
     assert collector.take(*message, lambda: acknowledged.append(2)) == "resent"  # in the queue

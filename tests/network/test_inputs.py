@@ -140,7 +140,11 @@ def test_another_topic_is_heard(config: SensorConfig) -> None:
         ("port = 1", "port = 70000", "a `port` below 65536"),
         ("port = 1", 'password = "secret"', "a password is in a file of its own, of mode 0600"),
         ("[broker]", "[broker", "it is not TOML"),
-        ('host = "127.0.0.1"', 'host = "b.local"\npassword_file = "p"', "goes over the network: say `tls`"),
+        (
+            'host = "127.0.0.1"',
+            'host = "b.local"\npassword_file = "p"',
+            "goes over the network: say `tls`",
+        ),
     ],
 )
 def test_mistakes_in_sensor_toml_are_named(

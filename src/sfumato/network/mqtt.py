@@ -56,8 +56,8 @@ class BrokerConfig:
         unsaid = self.tls is None and not self.is_tls
         if self.password_file is not None and unsaid and not _is_loopback(self.host):
             raise InvalidParameter(
-                f"a password for {self.host} goes over the network: say `tls` = true or a `ca_file`, or `tls` = "
-                "false if everybody on the way may read it"
+                f"a password for {self.host} goes over the network: say `tls` = true or a `ca_file`, or "
+                "`tls` = false if everybody on the way may read it"
             )
 
     @property

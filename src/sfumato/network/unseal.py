@@ -196,7 +196,9 @@ def _stored(path: Path) -> Iterator[Packet | None]:
                 except (InvalidInput, TypeError):
                     yield None
     except sqlite3.Error as problem:
-        raise InvalidInput(f"cannot read the store {path}: {problem}; nothing was unsealed") from None
+        raise InvalidInput(
+            f"cannot read the store {path}: {problem}; nothing was unsealed"
+        ) from None
 
 
 def _packet(data: Any) -> Packet | None:

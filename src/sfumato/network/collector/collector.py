@@ -18,7 +18,7 @@ from typing import Protocol
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
-from sfumato.network.collector.gate import Gate, Refusal
+from sfumato.network.collector.gate import Refusal, gate_of
 from sfumato.network.collector.recoveries import (
     InTurn,
     Recovered,
@@ -41,7 +41,6 @@ from sfumato.network.collector.store import (
 )
 from sfumato.network.wire import Packet, decode
 from sfumato.sensing.pipeline import LiveRecovery
-from sfumato.sensing.release import read_check_keys
 
 QUEUE = 20_000
 """Packets that may wait to be kept; more are refused and not acknowledged."""
@@ -106,7 +105,7 @@ class Collector:
         """
         self.config = config
         self._clock = clock or (lambda: time.time_ns() // 1_000_000)
-        self._gate = _gate(config)
+        self._gate = gate_of(config)
         self._rounds = Rounds(
             config.site.sensors.names,
             config.period_ms,
@@ -149,7 +148,7 @@ class Collector:
             if isinstance(found, Packet):
                 now = self._clock()
                 where = self._rounds.judge(found, now)
-                if where not in ("placed", "late", "too-late"):
+                if where == "duplicate" or where == "too-early":
                     found = self._refuse(where, found.device)
                 else:
                     one = _Waiting(found, payload, now, [done])
@@ -214,12 +213,15 @@ class Collector:
         Raises:
             InvalidInput: It is of another site or period, or its check keys cannot be read; nothing changed.
         """
-        if (config.site.digest, config.period_ms) != (self.config.site.digest, self.config.period_ms):
+        if (config.site.digest, config.period_ms) != (
+            self.config.site.digest,
+            self.config.period_ms,
+        ):
             raise InvalidInput(
                 "another site or period needs a new start of the collector; nothing was changed"
             )
         with self._lock:
-            gate = _gate(config)
+            gate = gate_of(config)
             gate.windows.update(self._gate.windows)
             self._gate = gate
             for name in self._gate.devices:
@@ -372,24 +374,6 @@ class Collector:
             when = packet.round_ms if row.round > last and not row.late else now
             if not row.late or self._rounds.judge(packet, now) == "late":
                 self._rounds.place(packet, when)
-
-
-def _gate(config: NetworkConfig) -> Gate:
-    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
-    if keys is not None and config.key_id and keys.key_id != config.key_id:
-        raise InvalidInput(
-            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
-            "was collected"
-        )
-    return Gate(
-        config.site.digest[:32],
-        len(config.site.sensors),
-        config.places(() if keys is None else keys.devices),
-        config.period_ms,
-        config.key_id if keys is None else keys.key_id,
-        None if keys is None else keys.devices,
-        frozenset(config.revoked),
-    )
 
 
 def _stored(one: _Waiting, number: int, *, late: bool) -> StoredPacket:

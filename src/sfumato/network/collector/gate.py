@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sfumato.errors import InvalidInput
+from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.replay_window import ReplayWindow
 from sfumato.network.topics import device_of
 from sfumato.network.wire import MAX_BYTES, Packet, decode, is_checked
+from sfumato.sensing.release import read_check_keys
 
 Refusal = Literal[
     "too-long",
@@ -124,3 +126,22 @@ class Gate:
     def remember(self, packet: Packet, payload: bytes) -> None:
         """Take a packet that was admitted: it is not taken again."""
         self.windows.setdefault(packet.device, ReplayWindow()).remember(packet, payload)
+
+
+def gate_of(config: NetworkConfig) -> Gate:
+    """The gate that a network's file describes, with its check keys."""
+    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
+    if keys is not None and config.key_id and keys.key_id != config.key_id:
+        raise InvalidInput(
+            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
+            "was collected"
+        )
+    return Gate(
+        config.site.digest[:32],
+        len(config.site.sensors),
+        config.places(() if keys is None else keys.devices),
+        config.period_ms,
+        config.key_id if keys is None else keys.key_id,
+        None if keys is None else keys.devices,
+        frozenset(config.revoked),
+    )

@@ -142,11 +142,11 @@ def keep_rounds(
     run = SensorRun(sensor.device.name, sensor.device.step)
     for old in sensor.outbox.rounds():
         try:
-            payload = sensor.outbox.payload(old)
+            kept = sensor.outbox.payload(old)
         except InvalidInput as problem:  # somebody else's file: the others are sent
             tell(str(problem))
             continue
-        client.publish(topic, payload, tag=old)
+        client.publish(topic, kept, tag=old)
         run.again += 1
     last = sensor.last_round()
     _say_if_silent(sensor.begin, last, clock.now_ms(), tell)
@@ -158,7 +158,9 @@ def keep_rounds(
         if schedule.is_past(due, clock.now_ms()):
             continue  # rounds that nobody was there for are not made up
         last = due
-        late = clock.now_ms() - due  # of a machine that is busy: the next round is none the worse for it
+        late = (
+            clock.now_ms() - due
+        )  # of a machine that is busy: the next round is none the worse for it
         if not pace.take(clock.elapsed_ms() - late):
             continue  # the clock was set forward: rounds do not come faster for it
         tried += 1

@@ -234,7 +234,7 @@ class Sensor:
 
 
 def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
-    """The site and the noise that a configuration names: files that are whole and of one site; nothing is written.
+    """The site and the noise that a configuration names, of one site; nothing is written.
 
     Args:
         config: The configuration.
@@ -261,7 +261,9 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )
-    wire_loss(plan.cost, up=True)  # what a packet cannot state is refused before anything is charged
+    wire_loss(
+        plan.cost, up=True
+    )  # what a packet cannot state is refused before anything is charged
     return site, plan
 
 

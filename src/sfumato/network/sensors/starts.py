@@ -51,8 +51,6 @@ def _noted(file: Path) -> tuple[str, int, int] | None:
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise InvalidInput(
-            f"cannot read {file}: {problem.strerror}; nothing was started"
-        ) from None
+        raise InvalidInput(f"cannot read {file}: {problem.strerror}; nothing was started") from None
     except (KeyError, TypeError, ValueError):
         return None  # as if it was new: silent until the next window

@@ -111,9 +111,7 @@ def last_steps(key: str | Path) -> dict[str, int]:
         InvalidInput: The log cannot be read.
     """
     known = KeyLog(key).devices().values()
-    return {
-        one.name: MAX_STEPS if one.last_step is None else one.last_step for one in known
-    }
+    return {one.name: MAX_STEPS if one.last_step is None else one.last_step for one in known}
 
 
 def _not_retired(read: Readings, devices: dict[str, KnownDevice]) -> None:

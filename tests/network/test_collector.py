@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
-from sfumato.errors import InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
 from sfumato.network.collector import collector as collector_module
 from sfumato.network.collector.closed_rounds import RoundLines
+from sfumato.network.collector.collector import Output
 from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
@@ -156,7 +157,7 @@ def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
     clock, heard = Clock(), Heard()
-    outputs = [RoundLines("/dev/full"), heard]
+    outputs: list[Output] = [RoundLines("/dev/full"), heard]
     collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs)
     devices = twins(hall)
     walk(collector, clock, devices, range(1), rng)
@@ -194,6 +195,22 @@ def test_one_odd_device_does_not_spoil_the_round_of_the_others(
     assert collector.state.last is not None
     assert collector.state.last.missing == (hall.sensors.names[0],)
     assert collector.state.devices[0].refused == {"odd-noise": 1}
+    collector.close()
+
+
+@pytest.mark.fault
+def test_a_track_that_fails_costs_no_recovery(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall, track=2), clock=clock, threads=False)
+    one, *others = twins(hall)
+    for number in range(2):
+        clock.now = START + number * PERIOD
+        feed(collector, others, number, rng)
+        collector.take(*one.send(number, 0.0, values=(2**62,)))
+        collector.turn()
+    assert (collector.state.rounds["recovered"], collector.state.track) == (2, None)
     collector.close()
 
 
@@ -238,6 +255,30 @@ def test_a_collector_takes_up_where_it_was_left(
     assert [one.state for one in read_rounds(config.store, site=hall.digest)] == ["recovered"] * 3
 
 
+def test_rounds_that_were_open_are_finished_however_late(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, config = Clock(), config_of(tmp_path, hall)
+    first = Collector(config, clock=clock, threads=False)
+    devices = twins(hall)
+    walk(first, clock, devices, range(2), rng)
+    feed(first, devices[:4], 2, rng)
+    first.turn()
+    first.store.close()  # as if it was killed
+    clock.now += 100 * config.horizon_ms
+    second = Collector(config, clock=clock, threads=False)
+    second.turn()
+    assert [one.round for one in second.store.rounds_since(0)] == [
+        START // PERIOD + n for n in range(3)
+    ]
+    # What comes for it now is kept, and opens nothing, after another start as well.
+    assert second.take(*devices[4].send(2, 0.1)) == "taken"
+    second.close()
+    third = Collector(config, clock=clock, threads=False)
+    assert (third.state.waiting, len(third.store.packets_since(0))) == (0, 17)
+    third.close()
+
+
 def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -273,7 +314,7 @@ def test_what_comes_again_is_not_acknowledged_before_it_is_kept(hall: Site, tmp_
     def full(_: object) -> None:
         raise StoreFailed("the store is full")
 
-    collector.store.add_packets = full  # type: ignore[method-assign]
+    collector.store.add_packets = full  # type: ignore[method-assign, assignment]
     message = twins(hall)[0].send(0, 0.2)
     assert collector.take(*message, lambda: acknowledged.append(1)) == "taken"
     assert collector.take(*message, lambda: acknowledged.append(2)) == "resent"  # in the queue
@@ -385,6 +426,16 @@ def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(
     collector.close()
 
 
+def test_another_site_or_period_is_not_taken_while_running(hall: Site, tmp_path: Path) -> None:
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=Clock(), threads=False)
+    for other in (replace(config, site=corridor(8)), replace(config, period_ms=2 * PERIOD)):
+        with pytest.raises(InvalidInput, match="needs a new start"):
+            collector.reload(other)
+    assert collector.take(*twins(hall)[0].send(0, 0.1)) == "taken"
+    collector.close()
+
+
 def test_clock_jumps_of_the_collector_lose_no_later_round(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -393,8 +444,10 @@ def test_clock_jumps_of_the_collector_lose_no_later_round(
     devices = twins(hall)
     walk(collector, clock, devices, range(2), rng)
     clock.now += 3_600_000
-    assert feed(collector, devices, 2, rng) == ["too-late"] * 6
+    assert feed(collector, devices, 2, rng) == ["taken"] * 6  # kept, and no round is made of them
     collector.turn()
+    assert collector.state.refused == {"too-late": 6}
+    assert len(collector.store.packets_since(0)) == 18
     clock.now = START + 3 * PERIOD
     assert feed(collector, devices, 3, rng) == ["taken"] * 6
     clock.now -= 3_600_000

@@ -16,7 +16,8 @@ from tests.broken_disk import fill
 from tests.network.ready import SITE, START, FakeClock, Given, Kept, make_sensor, make_site
 
 from sfumato.errors import InvalidInput, LedgerBusy
-from sfumato.network import decode, is_checked, read_packets, unseal_packets
+from sfumato.network import decode, encode, is_checked, read_packets, unseal_packets
+from sfumato.network.collector import StoredPacket, open_store
 from sfumato.network.sensors import Sensor, SensorConfig, SensorRun, keep_rounds
 from sfumato.privacy import Ledger
 from sfumato.sensing.pipeline import make_device_key
@@ -147,8 +148,12 @@ def test_a_reading_is_not_held_into_another_window(folder: Path) -> None:
 def test_what_was_not_acknowledged_is_sent_again_as_it_was(folder: Path) -> None:
     config = make_sensor(folder)
     _, first = ran(config, {"0": 1.0}, rounds=2, acked=False)
-    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400))
+    (config.state / "outbox" / "notes.packet").write_bytes(b"not ours")
+    (config.state / "outbox" / "7.packet").write_bytes(b"")
+    told: list[str] = []
+    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400), told=told)
     assert run.again == 2
+    assert ["is not a packet; it was not sent" in line for line in told] == [True]
     assert [payload for _, _, payload in second.sent[:2]] == [
         payload for _, _, payload in first.sent
     ]
@@ -178,6 +183,17 @@ def test_a_clock_that_jumps_makes_no_round_twice(folder: Path) -> None:
     run, _ = ran(config, rounds=1, clock=FakeClock(START, end_ms=START + 60_000), told=told)
     assert run.rounds == 0
     assert "the clock is behind the last round, 2026-11-18T12" in told[0]
+
+
+@pytest.mark.fault
+def test_a_clock_that_runs_too_fast_makes_no_more_rounds(folder: Path) -> None:
+    class Fast(FakeClock):
+        def elapsed_ms(self) -> int:
+            return self.elapsed // 10  # ten seconds of the clock are one
+
+    clock = Fast(end_ms=START + 100_300)
+    run, _ = ran(make_sensor(folder), rounds=1000, clock=clock)
+    assert run.rounds in (10, 11)
 
 
 @pytest.mark.fault
@@ -286,6 +302,9 @@ def test_what_does_not_fit_together_is_refused_before_the_key_moves(folder: Path
     ):
         with pytest.raises(InvalidInput, match=message):
             Sensor(wrong)
+    make_device_key(folder / "master.key", folder / "c.key", name="collector")
+    with pytest.raises(InvalidInput, match="no device may be called 'collector'"):
+        Sensor(replace(config, device_key=folder / "c.key"))
     replace(SITE, name="hall", step=Fraction(1)).write(folder / "other.json")
     with pytest.raises(InvalidInput, match="made for another site"):
         Sensor(replace(config, site=folder / "other.json"))
@@ -306,6 +325,30 @@ def test_the_key_holder_refuses_what_others_made(folder: Path) -> None:
     assert (len(found.rows), found.refused) == (2, 3)
     log = (folder / "master.key.log").read_text()
     assert re.search(r'"what": "unsealed".*"times": 2', log)
+
+
+@pytest.mark.unit
+def test_forged_packets_stop_no_unsealing_and_a_store_is_read_too(folder: Path) -> None:
+    config = make_sensor(folder)
+    _, client = ran(config, {"0": 1.0}, rounds=2)
+    good = [decode(payload) for _, _, payload in client.sent]
+    forged = [
+        replace(good[0], site="ab" * 16),
+        replace(good[0], device="nobody"),
+        replace(good[0], epoch=(2**31).to_bytes(4, "big") + bytes(8)),
+    ]
+    found = unseal_packets([*forged, *good], folder / "master.key", site=SITE)
+    assert (len(found.rows), found.refused) == (2, 3)
+    other = unseal_packets(good, folder / "master.key", site=replace(SITE, step=Fraction(1)))
+    assert (len(other.rows), other.refused) == (0, 2)
+    store = open_store(folder / "rounds.sqlite", site=SITE.digest)
+    rows = [StoredPacket("door", 0, one.first, one.first, True, encode(one)) for one in good]
+    store.add_packets([*rows, StoredPacket("door", 0, 9, 9, True, b"no packet")])
+    again = unseal_packets(read_packets(folder / "rounds.sqlite"), folder / "master.key", site=SITE)
+    store.close()
+    assert (again.rows, again.refused) == (found.rows, 1)
+    with pytest.raises(InvalidInput, match="cannot read"):
+        list(read_packets(folder / "none.sqlite"))
 
 
 @pytest.mark.unit

@@ -188,5 +188,7 @@ def test_topics_name_the_device() -> None:
         assert topic.count("/") == 4
         assert not set("+#") & set(topic)
         assert device_of(topic) == device
+    for other in ("sfumato/1/hall/%64oor/readings", "sfumato/1/hall//readings", "sfumato/1/a"):
+        assert device_of(other) is None
     assert device_of("sfumato/1/hall/door/other") is None
     assert device_of("sfumato/2/hall/door/readings") is None

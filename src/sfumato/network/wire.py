@@ -2,7 +2,7 @@
 
 docs/reference/wire.md is the contract, byte by byte; contracts/wire-v1.json has known answers. Every
 field has a fixed width but the device's name, which is public: the size of a packet says nothing of
-what was read. All numbers are big endian.
+what was read. All numbers are big endian. It is long, for bytes, codes and rules are one contract.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Protocol
 from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
-from sfumato.network.collector.gate import Gate, Refusal
+from sfumato.network.collector.gate import Refusal, gate_of
 from sfumato.network.collector.recoveries import (
     InTurn,
     Recovered,
@@ -41,7 +41,6 @@ from sfumato.network.collector.store import (
 )
 from sfumato.network.wire import Packet, decode
 from sfumato.sensing.pipeline import LiveRecovery
-from sfumato.sensing.release import read_check_keys
 
 QUEUE = 20_000
 """Packets that may wait to be kept; more are refused and not acknowledged."""
@@ -106,7 +105,7 @@ class Collector:
         """
         self.config = config
         self._clock = clock or (lambda: time.time_ns() // 1_000_000)
-        self._gate = _gate(config)
+        self._gate = gate_of(config)
         self._rounds = Rounds(
             config.site.sensors.names,
             config.period_ms,
@@ -139,7 +138,7 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken, and what comes again meanwhile, when it is in
+        What is refused is done with at once; what is taken (too late for its round as well), and what comes again meanwhile, when it is in
         the store; what finds the queue full is not, so that the broker sends it again.
         """
         with self._lock:
@@ -149,7 +148,7 @@ class Collector:
             if isinstance(found, Packet):
                 now = self._clock()
                 where = self._rounds.judge(found, now)
-                if where != "placed" and where != "late":
+                if where == "duplicate" or where == "too-early":
                     found = self._refuse(where, found.device)
                 else:
                     one = _Waiting(found, payload, now, [done])
@@ -209,11 +208,22 @@ class Collector:
         self.store.close()
 
     def reload(self, config: NetworkConfig) -> None:
-        """Take devices, check keys and revocations anew, while running; the rest stays as it was."""
+        """Take devices, check keys and revocations anew, while running; the rest stays as it was.
+
+        Raises:
+            InvalidInput: It is of another site or period, or its check keys cannot be read; nothing changed.
+        """
+        if (config.site.digest, config.period_ms) != (
+            self.config.site.digest,
+            self.config.period_ms,
+        ):
+            raise InvalidInput(
+                "another site or period needs a new start of the collector; nothing was changed"
+            )
         with self._lock:
-            windows = self._gate.windows
-            self._gate = _gate(config)
-            self._gate.windows.update(windows)
+            gate = gate_of(config)
+            gate.windows.update(self._gate.windows)
+            self._gate = gate
             for name in self._gate.devices:
                 self._heard.setdefault(name, _Heard())
 
@@ -355,28 +365,15 @@ class Collector:
                     self._gate.remember(packet, row.payload)
         for done in self.store.rounds_since(oldest):
             self._rounds.close(done.round, done.sensors.split("\t") if done.sensors else ())
-        for row in self.store.packets_since(oldest):
+        # Rounds that were open when the collector ended are finished, however long ago that was.
+        last = self.store.last_round()
+        for row in self.store.packets_since(min(oldest, last + 1)):
             packet = _decoded(row)
-            if packet is not None:
-                self._rounds.place(packet, now)
-
-
-def _gate(config: NetworkConfig) -> Gate:
-    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
-    if keys is not None and config.key_id and keys.key_id != config.key_id:
-        raise InvalidInput(
-            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
-            "was collected"
-        )
-    return Gate(
-        config.site.digest[:32],
-        len(config.site.sensors),
-        config.places(() if keys is None else keys.devices),
-        config.period_ms,
-        config.key_id if keys is None else keys.key_id,
-        None if keys is None else keys.devices,
-        frozenset(config.revoked),
-    )
+            if packet is None:
+                continue
+            when = packet.round_ms if row.round > last and not row.late else now
+            if not row.late or self._rounds.judge(packet, now) == "late":
+                self._rounds.place(packet, when)
 
 
 def _stored(one: _Waiting, number: int, *, late: bool) -> StoredPacket:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sfumato.errors import InvalidInput
+from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.replay_window import ReplayWindow
 from sfumato.network.topics import device_of
 from sfumato.network.wire import MAX_BYTES, Packet, decode, is_checked
+from sfumato.sensing.release import read_check_keys
 
 Refusal = Literal[
     "too-long",
@@ -53,11 +55,11 @@ MEANINGS: dict[Refusal, str] = {
     "late": "in time to be kept, but after its round was closed",
     "duplicate": "of sensors that were read in that round already",
     "odd-noise": "with noise unlike that of the round's other devices: kept, and left out",
-    "too-late": "of a round too long ago: late, or the device's clock is behind",
+    "too-late": "of a round too long ago: kept, and no round is made of it",
     "too-early": "of a round to come: the device's clock is ahead",
     "queue-full": "more than the collector could take; not acknowledged",
 }
-"""What each reason says, in words; "late" and "odd-noise" packets are kept, all others are not."""
+"""What each reason says, in words; "late", "too-late" and "odd-noise" packets are kept, all others are not."""
 
 
 @dataclass(slots=True)
@@ -124,3 +126,22 @@ class Gate:
     def remember(self, packet: Packet, payload: bytes) -> None:
         """Take a packet that was admitted: it is not taken again."""
         self.windows.setdefault(packet.device, ReplayWindow()).remember(packet, payload)
+
+
+def gate_of(config: NetworkConfig) -> Gate:
+    """The gate that a network's file describes, with its check keys."""
+    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
+    if keys is not None and config.key_id and keys.key_id != config.key_id:
+        raise InvalidInput(
+            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
+            "was collected"
+        )
+    return Gate(
+        config.site.digest[:32],
+        len(config.site.sensors),
+        config.places(() if keys is None else keys.devices),
+        config.period_ms,
+        config.key_id if keys is None else keys.key_id,
+        None if keys is None else keys.devices,
+        frozenset(config.revoked),
+    )

@@ -144,6 +144,11 @@ class IbisStore:
         )
         return int(rows[0]["n"])
 
+    def last_round(self) -> int:
+        """The largest."""
+        found = self._rows("rounds", lambda t: t.aggregate(n=t["round"].max()))[0]["n"]
+        return -1 if found is None else int(found)
+
     def close(self) -> None:
         """Disconnect."""
         if self._base is not None:

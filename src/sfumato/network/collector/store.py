@@ -90,6 +90,10 @@ class Store(Protocol):
         """How many rounds there are from one on."""
         ...
 
+    def last_round(self) -> int:
+        """The last round that was closed; -1 if there is none."""
+        ...
+
     def close(self) -> None:
         """Let go of the database."""
         ...
@@ -179,6 +183,10 @@ class SqliteStore:
         """By the primary key."""
         query = "SELECT count(*) FROM rounds WHERE round >= ?"
         return int(self._read(query, number)[0][0])
+
+    def last_round(self) -> int:
+        """By the primary key."""
+        return int(self._read("SELECT coalesce(max(round), -1) FROM rounds")[0][0])
 
     def forget_before(self, number: int) -> int:
         """Delete packets and rounds before a round; how many packets those were."""

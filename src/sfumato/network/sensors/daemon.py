@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from sfumato.errors import BudgetExceeded, SfumatoError
+from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.network.mqtt import MqttClient
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.inputs import Input, open_input
-from sfumato.network.sensors.schedule import Clock, Schedule, SystemClock
+from sfumato.network.sensors.schedule import Clock, Pace, Schedule, SystemClock
 from sfumato.network.sensors.sensor import Sensor
-from sfumato.network.topics import level_of, readings_topic
+from sfumato.network.topics import client_id_of, level_of, readings_topic
 
 Watch = Callable[[str], None]
 """Is told what happens, in a sentence that has no reading in it."""
@@ -92,10 +92,13 @@ def run_sensor(
         name = sensor.device.name
         client = MqttClient(
             config.broker,
-            client_id=f"sfumato-{level_of(name)}",
+            client_id=client_id_of(sensor.device.key_id, sensor.site.name, name),
             username=level_of(name),
             on_acked=sensor.outbox.sent,
             on_connected=lambda up: tell(_connection(config, up)),
+            on_refused=lambda why: tell(
+                f"the broker refuses packets ({why}); they wait on the disk until the next start"
+            ),
         )
         source = open_input(config, sensor.inputs, level_of(name))
         client.start()
@@ -134,11 +137,16 @@ def keep_rounds(
         What was done.
     """
     tell = watch or (lambda _: None)
-    schedule = Schedule(sensor.config.period_ms)
+    schedule, pace = Schedule(sensor.config.period_ms), Pace(sensor.config.period_ms)
     topic = readings_topic(sensor.site.name, sensor.device.name)
     run = SensorRun(sensor.device.name, sensor.device.step)
     for old in sensor.outbox.rounds():
-        client.publish(topic, sensor.outbox.payload(old), tag=old)
+        try:
+            kept = sensor.outbox.payload(old)
+        except InvalidInput as problem:  # somebody else's file: the others are sent
+            tell(str(problem))
+            continue
+        client.publish(topic, kept, tag=old)
         run.again += 1
     last = sensor.last_round()
     _say_if_silent(sensor.begin, last, clock.now_ms(), tell)
@@ -149,8 +157,13 @@ def keep_rounds(
             break
         if schedule.is_past(due, clock.now_ms()):
             continue  # rounds that nobody was there for are not made up
-        tried += 1
         last = due
+        late = (
+            clock.now_ms() - due
+        )  # of a machine that is busy: the next round is none the worse for it
+        if not pace.take(clock.elapsed_ms() - late):
+            continue  # the clock was set forward: rounds do not come faster for it
+        tried += 1
         payload = _made(sensor, due, source, run, tell)
         if not clock.wait_until(schedule.send_at(due)):
             break  # it is on the disk, and goes out with the next start

@@ -25,6 +25,7 @@ from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.outbox import Outbox
 from sfumato.network.sensors.starts import note_start
+from sfumato.network.topics import COLLECTOR
 from sfumato.network.wire import (
     MAX_LOSS,
     MIN_DELTA,
@@ -43,6 +44,7 @@ from sfumato.sensing.release import (
     NoisePlan,
     Snapshot,
     describe_window,
+    device_step,
     read_noise_plan,
     release_snapshot,
     window_ledger,
@@ -66,6 +68,11 @@ class Sensor:
         """Take the next step of the key; `now_ms` is the system's time unless given."""
         self.config = config
         self.site, self.plan = checked(config)
+        if device_step(config.device_key)[0].partition("~")[0] == COLLECTOR:
+            raise InvalidInput(
+                f"no device may be called {COLLECTOR!r}, which is the collector's user at the broker; nothing "
+                "was started"
+            )
         config.state.mkdir(parents=True, exist_ok=True)
         self._locks = ExitStack()
         try:
@@ -227,7 +234,7 @@ class Sensor:
 
 
 def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
-    """The site and the noise that a configuration names: files that are whole and of one site; nothing is written.
+    """The site and the noise that a configuration names, of one site; nothing is written.
 
     Args:
         config: The configuration.

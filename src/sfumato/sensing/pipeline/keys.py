@@ -11,6 +11,7 @@ from sfumato.privacy.accounting import canonical
 from sfumato.sensing.release.check_keys import check_keys_of, write_check_keys
 from sfumato.sensing.release.key_log import KeyEvent, KeyLog, KnownDevice, next_generation
 from sfumato.sensing.release.keys import (
+    MAX_STEPS,
     MasterKey,
     device_step,
     is_locked,
@@ -97,19 +98,20 @@ def note_unsealing(
 
 
 def last_steps(key: str | Path) -> dict[str, int]:
-    """The last step of every device that was rotated or retired with its key file at hand.
+    """The last step that each device of a master key may have taken, by its log.
 
     Args:
         key: The file of the master key.
 
     Returns:
-        Steps by device: what it sealed at a later one is not its own.
+        Steps by device: that of its end, where it was rotated or retired with its key file at hand, else the
+        last that any key has. What was sealed at a later one, or by a device that is not there, is forged.
 
     Raises:
         InvalidInput: The log cannot be read.
     """
     known = KeyLog(key).devices().values()
-    return {one.name: one.last_step for one in known if one.last_step is not None}
+    return {one.name: MAX_STEPS if one.last_step is None else one.last_step for one in known}
 
 
 def _not_retired(read: Readings, devices: dict[str, KnownDevice]) -> None:

@@ -14,6 +14,7 @@ from sfumato._types import IntArray
 from sfumato.errors import (
     BudgetExceeded,
     InvalidInput,
+    InvalidParameter,
     LedgerBusy,
     LedgerMismatch,
 )
@@ -125,6 +126,12 @@ def test_a_promise_names_the_local_model_and_the_replaced_user(tmp_path: Path) -
     said = Ledger(tmp_path / "b.ledger").statement()
     assert said.header.model == "local"
     assert said.entries[0].mechanism.startswith("local-answer/1")
+
+
+def test_an_answer_costs_no_less_than_its_channel_tells() -> None:
+    LocalAnswer(SubsetSelection(4, 1, odds_below(1)), Fraction(1))
+    with pytest.raises(InvalidParameter, match="more than it pays for"):
+        LocalAnswer(SubsetSelection(4, 1, odds_below(1)), Fraction(999, 1000))
 
 
 def test_a_place_is_drawn_by_mass_and_none_is_any_cell() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.local.channels import Channel
-from sfumato.heatmap.local.odds import Report, Uniform
+from sfumato.heatmap.local.odds import Report, Uniform, odds_below
 from sfumato.heatmap.local.question import Question
 
 if TYPE_CHECKING:
@@ -63,6 +63,13 @@ class LocalAnswer:
     epsilon: Fraction
     name: ClassVar[str] = "local-answer/1"
     additive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.channel.odds > odds_below(self.epsilon):
+            raise InvalidParameter(
+                f"the odds of a channel must be at most e**{self.epsilon}, got "
+                f"{float(self.channel.odds):.6g}: it would tell more than it pays for; nothing was charged"
+            )
 
     @property
     def law(self) -> Channel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -29,10 +30,19 @@ class LineLog:
                 self._file.write(b"\n")
         except OSError as problem:
             raise InvalidInput(f"cannot append to {path}: {problem.strerror}; {undone}") from None
+        self._torn = False
 
     def add(self, line: str) -> None:
-        """Append a line in one write."""
-        self._file.write(line.encode() + b"\n")
+        """Append a line in one write; OSError where the disk takes no more, and the next line is a new one."""
+        data = (b"\n" if self._torn else b"") + line.encode() + b"\n"
+        self._torn = True
+        if self._file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+
+    def sync(self) -> None:
+        """Wait until the disk holds all lines."""
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""

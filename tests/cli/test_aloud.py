@@ -38,7 +38,7 @@ ANOTHER_THING = {
 }  # fmt: skip
 OTHERS = """
     curious days me names parties timeout
-    answers ask campaign listen place
+    answers ask at_most campaign listen place
     adder at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration

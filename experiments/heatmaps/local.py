@@ -50,7 +50,7 @@ PAGE = """\
 
 `{command}` made this page: {cells} of 24 cells of users and epsilon, in {places} places ({names}), one
 sample each, {minutes:.1f} minutes of CPU. {decided} Design, places and goals were fixed in
-`experiments/heatmaps/expected.toml` before the first run.
+`experiments/heatmaps/expected.toml` before the run, after a quick look at one cell of two of the places.
 
 People are drawn with replacement; the truth is the map of all their places, each person with mass 1, on 64
 x 64 cells, and a device reports one place, drawn by mass. EMD is in sides and smaller is better, Similarity

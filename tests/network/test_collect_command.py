@@ -78,6 +78,7 @@ def test_a_dry_run_says_what_would_be_collected(folder: Path) -> None:
     assert "codes are NOT checked" in result.stdout
     as_json = CliRunner().invoke(app, ["collect", str(file), "--dry-run", "--json"])
     assert json.loads(as_json.stdout)["sensors"] == 3
+    assert (folder / "rounds.sqlite").exists()  # beside the file, wherever it is run
 
 
 def test_options_of_one_demo_are_not_of_the_other() -> None:

@@ -4,6 +4,7 @@ from .boxes.pairs import Histograms, Inputs, Lists, Numbers, Queries
 from .catalogue.self_test import SelfTest, selftest
 from .claims import EpsilonDelta, implied, is_random, parse_claim
 from .codec import read_verdict
+from .confidence import check_confidence
 from .fixed.bound import lower_bound
 from .fixed.delta_profile import profile
 from .pipeline import CertificateOptions, audit_claim, plan_audit, replay_verdict
@@ -12,16 +13,7 @@ from .results import AuditPlan, AuditResult, ReplayResult
 from .sequential.bet import Look
 from .sequential.budget import Budget
 from .sequential.refutation import refute
-from .verdict import (
-    CONFIDENCE,
-    DeltaBand,
-    Event,
-    LowerBound,
-    Replay,
-    Verdict,
-    Witness,
-    check_confidence,
-)
+from .verdict import CONFIDENCE, DeltaBand, Event, LowerBound, Replay, Verdict, Witness
 
 __all__ = [
     "CONFIDENCE",

@@ -27,6 +27,7 @@ from sfumato.audit.boxes.targets import (
 )
 from sfumato.audit.claims import MAX_EPSILON, as_claim, is_random, traits_of
 from sfumato.audit.codec import read_verdict
+from sfumato.audit.confidence import check_confidence
 from sfumato.audit.estimates import (
     Pace,
     Watch,
@@ -40,7 +41,7 @@ from sfumato.audit.replay import enough_runs, replay
 from sfumato.audit.results import AuditPlan, AuditResult, ReplayResult
 from sfumato.audit.sequential.budget import MAX_RUNS, Budget
 from sfumato.audit.sequential.refutation import refute
-from sfumato.audit.verdict import CONFIDENCE, Verdict, check_confidence
+from sfumato.audit.verdict import CONFIDENCE, Verdict
 from sfumato.errors import InvalidInput, InvalidParameter, NotComparable, Unverifiable
 from sfumato.privacy import ApproxDP, Claim
 

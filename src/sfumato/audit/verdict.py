@@ -15,29 +15,11 @@ from sfumato.audit.boxes.box import Pair
 from sfumato.audit.boxes.samples import Encoder
 from sfumato.audit.claims import Certified, EpsilonDelta
 from sfumato.audit.fixed.ratio import NUISANCE
-from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 
 CONFIDENCE = 0.99
 """That of a verdict, if nothing else is asked for: one false claim of a hundred is certified, at most."""
 Kind = Literal["REFUTED", "NOT_REFUTED", "CERTIFIED", "INCONCLUSIVE"]
-
-
-def check_confidence(confidence: float, *, above: float = 0.0) -> None:
-    """Refuse what is no confidence, before anything is run.
-
-    Args:
-        confidence: The chance asked for.
-        above: What it must exceed; testers by majority need more than one half.
-
-    Raises:
-        InvalidParameter: It is not between `above` and 1.
-
-    """
-    if not above < float(confidence) < 1:
-        raise InvalidParameter(
-            f"confidence must be between {above:g} and 1, got {confidence}; nothing was run"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,8 @@ def run_network_demo(
         raise InvalidInput(f"cannot write into {where}: {problem}; nothing was started") from None
     site, walk, layout = demo_site(where, roads=roads)
     site.write(where / "site.json")
+    tell("making ready: the first recovery on a machine makes machine code")
+    LiveRecovery(site, estimator=estimator).prepare()
     kept = _Kept()
     names = site.sensors.names[: sensors or len(site.sensors)]
     with ExitStack() as stack:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Never
 
 import pytest
 
-from sfumato.errors import BudgetExceeded, InvalidInput, LedgerMismatch
+from sfumato._types import IntArray
+from sfumato.errors import (
+    BudgetExceeded,
+    InvalidInput,
+    LedgerBusy,
+    LedgerMismatch,
+)
 from sfumato.heatmap.local import (
     Answer,
+    LocalAnswer,
     Question,
     RandomBytes,
     SubsetSelection,
     answer,
+    device,
     odds_below,
     report_of,
 )
 from sfumato.heatmap.local.question import channel_from_json, lot
-from sfumato.privacy import Ledger
+from sfumato.privacy import Ledger, Noise
 
 pytestmark = pytest.mark.unit
 
@@ -47,6 +57,67 @@ def test_the_same_question_gets_the_same_answer_and_is_paid_once(tmp_path: Path)
     with pytest.raises(BudgetExceeded):
         answer(asked("summer"), [(0.5, 0.5, 1)], device="a", ledger=book)
     assert Answer.from_json(first.to_json()) == first
+
+
+class Killed(BaseException):
+    """What ends a process while it draws."""
+
+
+def test_an_answer_that_was_paid_and_never_drawn_is_drawn_at_no_further_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = tmp_path / "me.ledger"
+
+    def killed(*_: object) -> Never:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalAnswer, "sample", killed)
+        for _ in range(2):  # a draw of what was paid for may be killed as well
+            with pytest.raises(Killed):
+                answer(asked(), [(0.5, 0.5, 1)], device="a", ledger=book, budget=1)
+    drawn = answer(asked(), [(0.5, 0.5, 1)], device="a", ledger=book)
+    assert not drawn.again
+    assert answer(asked(), [], device="a", ledger=book) == replace(drawn, again=True)
+    assert Ledger(book).statement().spent.epsilon == 1
+
+
+def test_an_answer_that_another_process_draws_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked again from within the draw: busy for as long as it lasts, then the answer that was drawn."""
+    book, sample = tmp_path / "me.ledger", LocalAnswer.sample
+    monkeypatch.setattr(device, "TRIES", 3)
+    monkeypatch.setattr(device, "PAUSE", 0.001)
+
+    def slow(self: LocalAnswer, values: IntArray, noise: Noise) -> IntArray:
+        with pytest.raises(LedgerBusy, match="being drawn by another process"):
+            answer(asked(), [], device="a", ledger=book)
+        return sample(self, values, noise)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalAnswer, "sample", slow)
+        found = answer(asked(), [(0.5, 0.5, 1)], device="a", ledger=book, budget=1)
+    assert answer(asked(), [], device="a", ledger=book).report == found.report
+
+
+def test_two_processes_that_pay_at_once_pay_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = tmp_path / "me.ledger"
+    first = answer(asked(), [(0.5, 0.5, 1)], device="a", ledger=book, budget=1)
+    # The other one looked before the charge.
+    monkeypatch.setattr(Ledger, "made_once", lambda *_: None)
+    assert answer(asked(), [], device="a", ledger=book) == replace(first, again=True)
+
+
+def test_a_channel_of_more_reports_than_integers_hold_is_none() -> None:
+    for wide in (
+        {"kind": "disk", "outputs": 2**70, "near": [[0], [1]], "odds": "2"},
+        {"kind": "local-hashing", "cells": 4, "buckets": 2, "functions": 2**70, "odds": "2"},
+    ):
+        with pytest.raises(InvalidInput, match=str(2**20)):
+            channel_from_json(wide)
 
 
 def test_a_promise_names_the_local_model_and_the_replaced_user(tmp_path: Path) -> None:
@@ -92,7 +163,7 @@ def test_known_answers_are_given() -> None:
     for one in contract["answers"]:
         raw = iter(bytes.fromhex(one["bytes"]))
         channel = channel_from_json(one["channel"])
-        noise = RandomBytes(lambda size, raw=raw: bytes(next(raw) for _ in range(size)))
+        noise = RandomBytes(lambda size: bytes(next(raw) for _ in range(size)))  # noqa: B023
         assert list(report_of(channel, one["masses"], noise)) == one["report"]
     for one in contract["cells"]:
         question = Question.from_json(contract["questions"][one["question"]])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato._types import FloatArray
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.heatmap.local import (
     Answer,
     Collector,
+    Evidence,
+    KaryResponse,
+    LocalHashing,
     Question,
+    SubsetSelection,
+    UnaryEncoding,
     answer_server,
     collect_answers,
     collected_text,
@@ -28,6 +35,7 @@ from sfumato.heatmap.local import (
     read_question,
     simulate_reports,
 )
+from sfumato.heatmap.local.channels import Channel
 from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit
@@ -153,6 +161,17 @@ def test_answers_come_by_http(served: tuple[int, Collector, list[bytes]], campai
     assert kept == [line.encode()]
 
 
+def evidence_over(channel: Channel) -> Evidence:
+    """One report each of a channel over 4, 7 or 10 cells: quarters, the first one split."""
+    cells = [(1, code) for code in range(4)]
+    while len(cells) < channel.cells:
+        level, code = cells[0]
+        cells = [(level + 1, 4 * code + one) for one in range(4)] + cells[1:]
+    whole = (Fraction(0), Fraction(1))
+    asked = Question("c", 1, 100, Fraction(2), UNIT, tuple(cells), whole, channel)
+    return evidence_of(asked, dict.fromkeys(channel.reports(), 1))
+
+
 def test_liars_move_a_cell_no_further_than_the_bound() -> None:
     """Fifty of two thousand devices all send what favors one cell most."""
     rng = np.random.default_rng(5)
@@ -172,3 +191,55 @@ def test_liars_move_a_cell_no_further_than_the_bound() -> None:
     assert sum(honest.values()) == 2000
     with pytest.raises(InvalidParameter):
         poisoning_bound(moved, 3000, even)
+
+
+def pull(evidence: Evidence, masses: FloatArray, report: Sequence[int]) -> FloatArray:
+    """What one report of a set of cells moves shares by, to first order."""
+    _, covariance = evidence.expanded(masses)
+    likely = np.zeros(masses.size)
+    likely[list(report)] = 1
+    each = 1 + (evidence.odds - 1) * likely
+    return np.asarray(covariance @ each / (each @ masses))
+
+
+def test_liars_choose_their_own_sets_and_stay_below_the_bound() -> None:
+    """Sixty-four cells, epsilon 1: the set of cells that pull one cell hardest is no random one."""
+    rng = np.random.default_rng(6)
+    question = first_question(design(100_000, 1), bounds=UNIT, campaign="chosen")
+    masses = rng.dirichlet(np.full(64, 0.3)) * 0.97 + 0.03 / 64
+    cells = rng.choice(64, 1000, p=masses)
+    evidence = evidence_of(question, simulate_reports(question.channel, cells, rng=rng))
+    bound = poisoning_bound(evidence, 1, masses)
+    assert isinstance(question.channel, SubsetSelection)
+    _, covariance = evidence.expanded(masses)
+    widest, size = 0.0, question.channel.size
+    for cell in range(64):
+        ranked = np.argsort(covariance[cell] - covariance[cell] @ masses)
+        most, least = (pull(evidence, masses, one) for one in (ranked[-size:], ranked[:size]))
+        widest = max(widest, most[cell] - least[cell])
+    assert widest <= bound.largest_move < 1.5 * widest
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        SubsetSelection(10, 3, Fraction(3)),
+        UnaryEncoding(7, Fraction(3)),
+        KaryResponse(4, Fraction(3)),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_the_bound_on_liars_is_the_most_of_all_reports(channel: Channel) -> None:
+    masses = np.random.default_rng(7).dirichlet(np.full(channel.cells, 0.7))
+    evidence = evidence_over(channel)
+    pulls = np.array([pull(evidence, masses, one) for one in channel.reports()])
+    widest = (pulls.max(axis=0) - pulls.min(axis=0)).max()
+    assert poisoning_bound(evidence, 1, masses).largest_move == pytest.approx(widest)
+
+
+def test_the_bound_on_liars_holds_for_local_hashing() -> None:
+    channel = LocalHashing(7, 3, 50, Fraction(3))
+    masses, evidence = np.full(7, 1 / 7), evidence_over(channel)
+    pulls = np.array([pull(evidence, masses, channel.likely(one)) for one in channel.reports()])
+    widest = (pulls.max(axis=0) - pulls.min(axis=0)).max()
+    assert widest <= poisoning_bound(evidence, 1, masses).largest_move < 3 * widest

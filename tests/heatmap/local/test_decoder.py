@@ -19,10 +19,11 @@ from sfumato.heatmap.local import (
     evidence_of,
     first_question,
     next_question,
+    odds_below,
     simulate_local_map,
     simulate_reports,
 )
-from sfumato.heatmap.local.rounds import leaf_of_cells
+from sfumato.heatmap.local.rounds import family_of, leaf_of_cells
 from sfumato.spaces import Grid
 
 pytestmark = pytest.mark.unit
@@ -134,7 +135,7 @@ def test_two_rounds_go_by_questions_alone() -> None:
     evidence = evidence_of(first, simulate_reports(first.channel, early, rng=rng))
     second = next_question(plan, first, decode([evidence], 5000))
     assert Question.from_json(second.to_json()) == second
-    assert second.part == (first.part[1], 1)
+    assert second.part == (first.part[1], Fraction(1))
     assert len(second.cells) == plan.cells
     with pytest.raises(InvalidInput, match="digest"):
         Question.from_json({**second.to_json(), "users": 6})
@@ -147,3 +148,38 @@ def test_evidence_that_is_not_whole_is_refused() -> None:
         Evidence(levels, codes, rows, np.ones(1), 2.0, rows)
     with pytest.raises(InvalidInput, match="at least 1 report"):
         decode([], 0)
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "0.1"])
+def test_a_busy_cell_is_found_at_low_epsilon_and_its_band_says_how_well(epsilon: str) -> None:
+    """Ten users in sixteen in one of 16 cells, so many users that reports tell it by all means."""
+    odds, busy = odds_below(epsilon), np.full(16, 0.4 / 16)
+    busy[7] += 0.6
+    channel = SubsetSelection(16, 8, odds)
+    users = round(2000 / (float(odds) - 1) ** 2 * 4)
+    rows = family_of(channel).astype(float)
+    # What is expected of all subsets that stand for all: no chance is in it.
+    chance = 1 + (float(odds) - 1) * (rows @ busy)
+    levels, codes = np.full(16, 2, dtype=np.int64), np.arange(16)
+    counts = users * chance / chance.sum()
+    told = Evidence(levels, codes, rows > 0, counts, float(odds), rows > 0)
+    found, covariance = told.expanded(np.full(16, 1 / 16))
+    assert found == pytest.approx(busy, abs=0.05)
+    # Each of 15 directions has n (E - 1)**2 a (1 - a) k / (k - 1) / P**2, a half of all k cells.
+    each = 2000 * 16 / 15 / (1 + (float(odds) - 1) / 2) ** 2
+    assert np.trace(covariance) == pytest.approx(15 / each, rel=0.05)
+    drawn = decode([told], users).maps(64, 2).reshape(64, -1) / users
+    at = Grid(2).image(codes).ravel().tolist().index(7)
+    low, high = np.quantile(drawn[:, at], [0.05, 0.95])
+    assert low < busy[7] < high
+
+
+def test_a_channel_that_tells_nothing_leaves_the_map_to_the_prior() -> None:
+    channel = SubsetSelection(4, 2, Fraction(1))
+    question = Question(
+        "c", 1, 100, Fraction(1), UNIT, LEVEL_1, (Fraction(0), Fraction(1)), channel
+    )
+    told = evidence_of(question, {(0, 1): 90, (2, 3): 10})
+    shares_found, covariance = told.expanded(np.full(4, 0.25))
+    assert shares_found == pytest.approx(np.full(4, 0.25))
+    assert np.diag(covariance).min() > 10

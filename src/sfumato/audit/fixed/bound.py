@@ -13,10 +13,11 @@ from sfumato.audit.boxes.box import Box, Pair
 from sfumato.audit.boxes.runs import Fresh, as_box, as_pair, run_side
 from sfumato.audit.boxes.samples import Encoder, encoder_of
 from sfumato.audit.claims import EpsilonDelta
+from sfumato.audit.confidence import check_confidence
 from sfumato.audit.fixed.choice import choose_event
 from sfumato.audit.fixed.events import Candidate
 from sfumato.audit.fixed.ratio import epsilon_lower
-from sfumato.audit.verdict import LowerBound, Witness, check_confidence
+from sfumato.audit.verdict import LowerBound, Witness
 from sfumato.errors import InvalidParameter
 
 LEARN = 0.45

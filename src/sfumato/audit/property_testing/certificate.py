@@ -20,10 +20,11 @@ from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.runs import as_box
 from sfumato.audit.boxes.tallies import Table, Tallies, too_often
 from sfumato.audit.claims import above, certified_loss, is_random, traits_of
+from sfumato.audit.confidence import check_confidence
 from sfumato.audit.property_testing.pair_tester import PairTester, Specification, tester_for
 from sfumato.audit.property_testing.repetition import Repetition, amplified, random_plan
 from sfumato.audit.property_testing.testers import Decision
-from sfumato.audit.verdict import CONFIDENCE, Verdict, check_confidence
+from sfumato.audit.verdict import CONFIDENCE, Verdict
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 

@@ -18,12 +18,13 @@ from sfumato.audit.boxes.box import Box, Pair, SampleBox
 from sfumato.audit.boxes.pairs import Inputs, require_relation
 from sfumato.audit.boxes.runs import as_box, as_pair
 from sfumato.audit.claims import MAX_EPSILON, as_claim, implied
+from sfumato.audit.confidence import check_confidence
 from sfumato.audit.replay import MIN_RUNS, enough_runs
 from sfumato.audit.sequential.bet import SHARES, Bet, Look, thin
 from sfumato.audit.sequential.budget import Budget
 from sfumato.audit.sequential.confirm import Confirmation, confirm
 from sfumato.audit.sequential.power import excluded_epsilon
-from sfumato.audit.verdict import Verdict, Witness, check_confidence
+from sfumato.audit.verdict import Verdict, Witness
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import Claim
 

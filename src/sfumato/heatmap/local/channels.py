@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.local.odds import (
+    MAX_REPORTS,
     Report,
     Uniform,
     check_cell,
@@ -104,6 +105,10 @@ class DiskChannel:
 
     def __post_init__(self) -> None:
         check_channel(len(self.near), self.odds)
+        if self.outputs > MAX_REPORTS:
+            raise InvalidParameter(
+                f"a disk channel has at most {MAX_REPORTS} outputs, got {self.outputs}; no channel was made"
+            )
         sizes = {len(one) for one in self.near}
         if len(sizes) != 1 or not 1 <= min(sizes) <= self.outputs:
             raise InvalidParameter(
@@ -224,9 +229,9 @@ class LocalHashing:
 
     def __post_init__(self) -> None:
         check_channel(self.cells, self.odds)
-        if not 2 <= self.buckets <= self.cells or not 1 <= self.functions <= (PRIME - 1) * PRIME:
+        if not 2 <= self.buckets <= self.cells or not 1 <= self.functions <= MAX_REPORTS:
             raise InvalidParameter(
-                f"local hashing has 2 to {self.cells} buckets and at least 1 function, got "
+                f"local hashing has 2 to {self.cells} buckets and 1 to {MAX_REPORTS} functions, got "
                 f"{self.buckets} and {self.functions}; no channel was made"
             )
 

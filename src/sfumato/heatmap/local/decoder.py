@@ -33,6 +33,9 @@ EM_STEPS = 8
 # A count keeps at least this part of the variance of its expansion when what users vary by themselves
 # is taken off.
 LEAST_PART = 0.05
+# No direction of the map has less information than this, a deviation of ten whole maps, nor less than
+# what rounding could have made.
+LEAST_INFORMATION, ROUNDING = 0.01, 1e-12
 # Reports of which the information is summed at once.
 AT_ONCE = 2**14
 
@@ -106,6 +109,9 @@ class Evidence:
         odds: How much likelier: L(report | c) is `odds` times as large in those cells.
         family: All possible reports of the channel, or a fair sample of them [report, cell], each as
             likely as the next from a cell that it has: from it comes the expected information.
+        whole_family: Whether these are all.
+        sizes: Where they are not, how many cells a possible report has, least and most; any number if
+            nothing is said. How far liars get is worked out for all sets of these sizes.
     """
 
     levels: IntArray
@@ -114,6 +120,8 @@ class Evidence:
     counts: FloatArray
     odds: float
     family: BoolArray
+    whole_family: bool = False
+    sizes: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         cells = self.levels.size
@@ -159,34 +167,40 @@ class Evidence:
         By one Newton step from `masses`: score u = sum of L / P over reports, information H = sum of
         L L' / P**2 as it is expected, shares H^-1 u up to the constraint that they add up to 1.
         """
-        cells = masses.size
-        score, information = np.zeros(cells), np.zeros((cells, cells))
+        # Only what leaves the sum at 1 is a direction. Constants vanish there, so L = 1 + more [c in S]
+        # is worked with without its 1: at odds near 1 nothing else would be left of it in doubles.
+        inwards = _directions(masses.size)
         more = self.odds - 1
+        score = np.zeros(masses.size)
         for begin in range(0, self.counts.size, AT_ONCE):
             likely = self.likely[begin : begin + AT_ONCE].astype(np.float32)
             chance = 1 + more * (likely @ masses.astype(np.float32)).astype(np.float64)
             weight = self.counts[begin : begin + AT_ONCE] / chance
-            score += weight.sum() + more * (weight.astype(np.float32) @ likely)
-        total = 0.0
+            score += more * (weight.astype(np.float32) @ likely)
+        total, information = 0.0, np.zeros((masses.size - 1, masses.size - 1))
         for begin in range(0, len(self.family), AT_ONCE):
-            each = 1 + np.float32(more) * self.family[begin : begin + AT_ONCE].astype(np.float32)
-            chance = (each @ masses.astype(np.float32)).astype(np.float64)
+            likely = self.family[begin : begin + AT_ONCE].astype(np.float64)
+            chance = 1 + more * (likely @ masses)
             total += float(chance.sum())
-            each /= np.sqrt(chance).astype(np.float32)[:, None]
+            each = more * (likely @ inwards) / np.sqrt(chance)[:, None]
             information += each.T @ each
-        information *= self.users / total
-        # The constraint: only what leaves the sum at 1 is a direction.
-        flat = np.eye(cells) - 1 / cells
-        inner = flat @ information @ flat
-        values, vectors = np.linalg.eigh(inner)
-        # A direction that no report tells of is left to the prior: its variance is that of anything.
-        least = max(self.users, 1.0) * 1e-2
-        inverse = 1 / np.maximum(values, least)
-        along = np.abs(vectors.sum(axis=0)) > 0.999 * math.sqrt(cells)
-        inverse[along] = 0.0
-        covariance = (vectors * inverse) @ vectors.T
-        shares = masses + covariance @ (score - self.users)
+        values, vectors = np.linalg.eigh(information * (self.users / total))
+        # A direction that no report tells of is left to the prior.
+        least = max(LEAST_INFORMATION, ROUNDING * float(values[-1]))
+        across = inwards @ vectors
+        covariance = (across / np.maximum(values, least)) @ across.T
+        shares = masses + covariance @ score
         return shares, covariance
+
+
+@lru_cache(maxsize=4)
+def _directions(cells: int) -> FloatArray:
+    """An orthonormal basis of all changes that add up to 0 [cell, direction]: Helmert's."""
+    from scipy.linalg import helmert
+
+    found = np.asarray(helmert(cells).T)
+    found.setflags(write=False)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,13 +17,15 @@ from sfumato.heatmap.local.question import Question
 
 if TYPE_CHECKING:
     from sfumato._types import IntArray
-    from sfumato.privacy import Bound, Ledger, Noise, PureDP
+    from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP, Release
 
 FORMAT = "sfumato-local-answer/1"
 SOURCE = "this device"
 # Masses of a device's places are integers up to this.
 MAX_MASS = 2**32
 LONGEST_NAME = 120
+# How often, and with what pause in seconds, an answer that another process draws is looked for.
+TRIES, PAUSE = 50, 0.1
 
 
 class RandomBytes:
@@ -185,6 +188,7 @@ def answer(
         LedgerMismatch: The device answered another question of this campaign; nothing was drawn.
 
     """
+    from sfumato.errors import ReleasedAlready
     from sfumato.privacy import Bound, Ledger, ReplaceUser, guard
 
     name = _named(device)
@@ -212,25 +216,57 @@ def answer(
     book = Ledger(path)
     mechanism = LocalAnswer(question.channel, question.epsilon)
     key, request = f"local {question.campaign}", {"question": question.digest}
-    made = book.made_once(key, request)
-    if made is not None:
-        # Kept, or lost in a crash before anybody saw it: then it is drawn, at no further cost.
-        return Answer(question.digest, name, _kept(book, made.number, question), again=True)
     bound = Bound(ReplaceUser(), len(masses), linf=MAX_MASS, model="local")
-    paid = book.release(mechanism, guard(masses, bound, source=SOURCE), request=request, once=key)
-    book.delivered(paid.entry.number, remove=False)
-    return Answer(question.digest, name, tuple(int(one) for one in paid.value))
-
-
-def _kept(book: Ledger, number: int, question: Question) -> Report:
+    guarded = guard(masses, bound, source=SOURCE)
+    made = book.made_once(key, request)
     try:
-        value = book.recover(number).value
-    except InvalidInput:
-        raise InvalidInput(
-            f"{question.campaign!r} was paid for as entry {number} of {book.path}, but what was drawn is "
-            "no longer beside it; it is not drawn again"
-        ) from None
-    return tuple(int(one) for one in value)
+        if made is None:
+            paid = book.release(mechanism, guarded, request=request, once=key)
+            book.delivered(paid.entry.number, remove=False)
+            return Answer(question.digest, name, _report(paid))
+        number = made.number
+    except ReleasedAlready as other:  # by another process, just now
+        number = other.number
+    report, again = _paid_before(book, number, mechanism, guarded)
+    return Answer(question.digest, name, report, again=again)
+
+
+def _paid_before(
+    book: Ledger, number: int, mechanism: LocalAnswer, guarded: Guarded[IntArray]
+) -> tuple[Report, bool]:
+    """The answer that an entry paid for, and whether it was drawn before.
+
+    One that was lost in a crash before anybody saw it is drawn now, at no further cost. While another
+    process draws it, it is waited for; LedgerBusy in the end.
+    """
+    from sfumato.errors import LedgerBusy
+
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            kept = book.kept(number)
+            if kept.drawn:
+                return _report(book.recover(number)), True
+        except InvalidInput:
+            raise InvalidInput(
+                f"entry {number} of {book.path} paid for this question, but what was drawn is no longer "
+                "beside it, and may have been seen; it is not drawn again"
+            ) from None
+        if not kept.alive or tries == TRIES:
+            try:
+                drawn = book.redraw(number, mechanism, guarded)
+            except LedgerBusy:
+                if tries == TRIES:
+                    raise
+            else:
+                book.delivered(number, remove=False)
+                return _report(drawn), False
+        time.sleep(PAUSE)
+
+
+def _report(drawn: Release[Any]) -> Report:
+    return tuple(int(one) for one in drawn.value)
 
 
 def _named(device: str) -> str:

@@ -16,6 +16,8 @@ Report = tuple[int, ...]
 BITS = 16
 MAX_EPSILON = 16
 MAX_CELLS = 4096
+# Outputs or hash functions of a channel.
+MAX_REPORTS = 2**20
 
 
 class Uniform(Protocol):

@@ -21,7 +21,7 @@ from sfumato._random import generator
 from sfumato._types import BoolArray, FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.inference import CountsPosterior
-from sfumato.heatmap.local.channels import Channel, DiskChannel, SubsetSelection
+from sfumato.heatmap.local.channels import Channel, DiskChannel, KaryResponse, SubsetSelection
 from sfumato.heatmap.local.decoder import Evidence
 from sfumato.heatmap.local.odds import Report, odds_below
 from sfumato.heatmap.local.question import FINEST_CELL, Bounds, Question
@@ -293,12 +293,23 @@ def evidence_of(question: Question, reports: Mapping[Report, int]) -> Evidence:
             if len(report) != 1 or not 0 <= report[0] < channel.outputs:
                 raise InvalidInput(f"{str(report)[:60]} is no report of this question")
             counts[report[0]] += count
-        return Evidence(levels, codes, family, counts, float(channel.odds), family)
+        return Evidence(
+            levels, codes, family, counts, float(channel.odds), family, whole_family=True
+        )
     likely = np.zeros((len(reports), channel.cells), dtype=np.bool_)
     for at, report in enumerate(reports):
         likely[at, list(channel.likely(report))] = True
     counts = np.array(list(reports.values()), dtype=np.float64)
-    return Evidence(levels, codes, likely, counts, float(channel.odds), family_of(channel))
+    match channel:
+        case SubsetSelection():
+            sizes = (channel.size, channel.size)
+        case KaryResponse():
+            sizes = (1, 1)
+        case _:
+            sizes = (0, channel.cells)
+    return Evidence(
+        levels, codes, likely, counts, float(channel.odds), family_of(channel), sizes=sizes
+    )
 
 
 def disk_rows(channel: DiskChannel) -> BoolArray:

@@ -107,7 +107,7 @@ def read_network(path: str | Path) -> NetworkConfig:
     for name in ("site", "period"):
         if name not in data:
             raise _wrong(file, f"does not say {name!r}")
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = _store("rounds.sqlite", file)
     for name, value in data.items():
         read = _READERS[name]
         try:

@@ -96,6 +96,12 @@ def answer(
             show_default=False,
         ),
     ] = None,
+    at_most: Annotated[
+        str | None,
+        typer.Option(
+            help="Refuse a question that asks for more epsilon than this.", show_default=False
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the answer here, not to the screen.", show_default=False),
@@ -120,6 +126,7 @@ def answer(
         device=device,
         ledger=ledger,
         budget=budget_epsilon,
+        at_most=at_most,
     )
     line = json_.dumps(found.to_json(), separators=(",", ":"))
     if found.again:

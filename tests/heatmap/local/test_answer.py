@@ -14,6 +14,7 @@ from sfumato._types import IntArray
 from sfumato.errors import (
     BudgetExceeded,
     InvalidInput,
+    InvalidParameter,
     LedgerBusy,
     LedgerMismatch,
 )
@@ -26,6 +27,7 @@ from sfumato.heatmap.local import (
     answer,
     device,
     odds_below,
+    read_question,
     report_of,
 )
 from sfumato.heatmap.local.question import channel_from_json, lot
@@ -127,6 +129,12 @@ def test_a_promise_names_the_local_model_and_the_replaced_user(tmp_path: Path) -
     assert said.entries[0].mechanism.startswith("local-answer/1")
 
 
+def test_an_answer_costs_no_less_than_its_channel_tells() -> None:
+    LocalAnswer(SubsetSelection(4, 1, odds_below(1)), Fraction(1))
+    with pytest.raises(InvalidParameter, match="more than it pays for"):
+        LocalAnswer(SubsetSelection(4, 1, odds_below(1)), Fraction(999, 1000))
+
+
 def test_a_place_is_drawn_by_mass_and_none_is_any_cell() -> None:
     class First:
         def __init__(self, drawn: int) -> None:
@@ -155,6 +163,73 @@ def test_nothing_is_charged_for_what_is_no_answer(tmp_path: Path) -> None:
     assert not book.exists()
     with pytest.raises(InvalidInput, match="more than it says"):
         Question.from_json({**asked().to_json(), "epsilon": "1/2"})
+
+
+def test_a_device_has_a_limit_for_one_question_and_a_ledger_keeps_its_budget(
+    tmp_path: Path,
+) -> None:
+    book = tmp_path / "me.ledger"
+    with pytest.raises(InvalidInput, match="costs 1; nothing was charged"):
+        answer(asked(), [], device="a", ledger=book, budget=3, at_most="0.9")
+    assert not book.exists()
+    answer(asked(), [], device="a", ledger=book, budget=3, at_most=1)
+    with pytest.raises(LedgerMismatch, match="keeps it"):
+        answer(asked("summer"), [], device="a", ledger=book, budget=4)
+    assert Ledger(book).statement().spent.epsilon == 1
+
+
+def test_masses_of_one_cell_stay_within_what_the_ledger_is_told(tmp_path: Path) -> None:
+    heavy = [(0.5, 0.5, device.MAX_MASS - 1), (0.6, 0.6, 2)]
+    with pytest.raises(InvalidInput, match="one cell add up"):
+        answer(asked(), heavy, device="a", ledger=tmp_path / "b", budget=1)
+    assert not (tmp_path / "b").exists()
+
+
+def changed(**parts: object) -> dict[str, object]:
+    return {**asked().to_json(), **parts}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        changed(epsilon="1e999999999"),
+        changed(epsilon="9" * 10**6),
+        changed(part=["0", "1e999999999"]),
+        changed(cells=[[10**9, 0], [1, 1], [1, 2], [1, 3]]),
+        changed(cells=[[-(10**9), 0], [1, 1], [1, 2], [1, 3]]),
+        changed(cells=[[0, 0]]),
+        changed(cells=[[1, 0], [2, 0], [1, 2], [1, 3]]),
+        changed(cells=[[1, 0], [1, 0], [1, 2], [1, 3]]),
+        changed(bounds=[-1e308, 0, 1e308, 1]),
+        changed(bounds=[0, -1e308, 1, 1e308]),
+        changed(campaign=""),
+        changed(campaign="a\nb"),
+        changed(campaign="a" * 10**6),
+        changed(channel={"kind": "k-ary-response", "cells": 4, "odds": "1e999999999"}),
+    ],
+)
+def test_a_question_that_is_none_is_refused_before_any_work(data: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Question.from_json(data)
+    assert "digest" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_cells_that_overlap_and_leave_a_hole_are_no_map() -> None:
+    """Their areas add up to 1: two are the same place at two levels, and one place has none."""
+    cells = [(1, 0), *((2, code) for code in range(4)), (1, 2), (1, 3)]
+    channel = SubsetSelection(7, 1, Fraction(2))
+    with pytest.raises(InvalidInput, match="cover the map once"):
+        Question(
+            "c", 1, 9, Fraction(1), (0, 0, 1, 1), tuple(cells), (Fraction(0), Fraction(1)), channel
+        )
+
+
+def test_a_question_file_has_a_size(tmp_path: Path) -> None:
+    with (tmp_path / "q.json").open("wb") as file:
+        file.truncate(2**25 + 1)
+    with pytest.raises(InvalidInput, match="at most"):
+        read_question(tmp_path / "q.json")
 
 
 def test_known_answers_are_given() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from http.client import HTTPConnection
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 from sfumato._types import FloatArray
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
+from sfumato.files import line_log
 from sfumato.heatmap.local import (
     Answer,
     Collector,
@@ -33,6 +36,7 @@ from sfumato.heatmap.local import (
     poisoning_bound,
     read_answers,
     read_question,
+    serve_answers,
     simulate_reports,
 )
 from sfumato.heatmap.local.channels import Channel
@@ -143,22 +147,85 @@ def served(campaign: Path) -> Iterator[tuple[int, Collector, list[bytes]]]:
         thread.join(timeout=600)
 
 
+def ask(
+    port: int, method: str, path: str, body: str = "", headers: dict[str, str] | None = None
+) -> tuple[int, Any]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
+    connection.request(method, path, body=body, headers=headers or {})
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
 def test_answers_come_by_http(served: tuple[int, Collector, list[bytes]], campaign: Path) -> None:
     port, collector, kept = served
-
-    def ask(method: str, path: str, body: str = "") -> tuple[int, Any]:
-        connection = HTTPConnection("127.0.0.1", port, timeout=600)
-        connection.request(method, path, body=body)
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-
-    assert Question.from_json(ask("GET", "/question")[1]) == collector.questions[0]
+    assert Question.from_json(ask(port, "GET", "/question")[1]) == collector.questions[0]
     line = (campaign / "a1.jsonl").read_text().splitlines()[0]
-    assert ask("POST", "/answers", line) == (201, {"answer": "counted"})
-    assert ask("POST", "/answers", line)[0] == 200
-    assert ask("POST", "/answers", "{}")[0] == 400
-    assert ask("GET", "/answers")[0] == 404
+    assert ask(port, "POST", "/answers", line) == (201, {"answer": "counted"})
+    assert ask(port, "POST", "/answers", line)[0] == 200
+    assert ask(port, "POST", "/answers", "{}")[0] == 400
+    assert ask(port, "GET", "/answers")[0] == 404
     assert kept == [line.encode()]
+
+
+def test_pages_of_others_and_broken_lengths_are_refused(
+    served: tuple[int, Collector, list[bytes]], campaign: Path
+) -> None:
+    port, collector, _ = served
+    line = (campaign / "a1.jsonl").read_text().splitlines()[0]
+    for header in ({"Host": f"evil.example:{port}"}, {"Origin": "http://evil.example"}):
+        assert ask(port, "POST", "/answers", line, header)[0] == 403
+        assert ask(port, "GET", "/question", headers=header)[0] == 403
+    for length in ("\u00b2", "-1", "+5", "9" * 5000, str(2**16 + 1)):
+        with socket.create_connection(("127.0.0.1", port), timeout=600) as raw:
+            text = f"POST /answers HTTP/1.0\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+            raw.sendall(text.encode("latin-1"))
+            assert raw.recv(2**16).split()[1] == b"400"
+    assert sum(collector.tally.counted) == 0
+
+
+def test_a_connection_that_says_nothing_keeps_nobody_waiting(
+    served: tuple[int, Collector, list[bytes]],
+) -> None:
+    port, _, _ = served
+    with socket.create_connection(("127.0.0.1", port), timeout=600):
+        assert ask(port, "GET", "/question")[0] == 200
+
+
+def test_an_answer_is_on_the_disk_before_its_device_is_told_that_it_counts(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, line = tmp_path / "kept.jsonl", (campaign / "a1.jsonl").read_text().splitlines()[0]
+    kept.write_text("torn")  # by a crash
+    synced: list[bytes] = []
+    full = [True]
+
+    def sync(handle: int) -> None:
+        if full.pop() if full else False:
+            raise OSError(28, "No space left on device")
+        synced.append(kept.read_bytes())
+
+    told, stop, ports = [], threading.Event(), Queue[int]()
+
+    def tell(message: str) -> None:
+        told.append(message)
+        if "listening" in message:
+            ports.put(int(message.split(":")[2].split("/")[0]))
+
+    thread = threading.Thread(
+        target=serve_answers,
+        args=([campaign / "q1.json"],),
+        kwargs={"port": 0, "answers": [kept], "tell": tell, "stop": stop},
+    )
+    thread.start()
+    port = ports.get(timeout=600)
+    monkeypatch.setattr(line_log.os, "fsync", sync)
+    assert ask(port, "POST", "/answers", line)[0] == 503  # the disk did not say that it has it
+    assert ask(port, "POST", "/answers", line)[0] == 201
+    assert synced == [kept.read_bytes()]
+    stop.set()
+    thread.join(timeout=600)
+    assert kept.read_text() == f"torn\n{line}\n{line}\n"
+    assert told[-1].startswith("1 answers count")
 
 
 def evidence_over(channel: Channel) -> Evidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from tests.heatmap.shuffled.sessions import ADDER, SESSION, devices_of, running, small_plan
 
 from sfumato.errors import SessionStopped
-from sfumato.heatmap.shuffled import Round, parse_address, send_reports, sending, shuffler
+from sfumato.heatmap.shuffled import Device, Round, parse_address, send_reports, sending, shuffler
 from sfumato.heatmap.shuffled.wire import POLL_SECONDS, ask
 
 pytestmark = pytest.mark.unit
@@ -38,8 +38,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         now[0] += seconds
 
     monkeypatch.setattr(sending, "ask", answer)
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr("sfumato.heatmap.shuffled.sending.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sfumato.heatmap.shuffled.sending.time.sleep", sleep)
     return answers
 
 
@@ -50,7 +50,7 @@ def test_devices_wait_while_the_adder_opens_messages(told: list[Any]) -> None:
 
 
 def test_a_broken_connection_is_tried_again(told: list[Any]) -> None:
-    told += [WAIT, LOST, LOST, OPEN, OVER]
+    told += [WAIT, LOST, LOST, OPEN, LOST, OVER]
     assert send_reports(devices_of(PLAN, 1), "127.0.0.1:1", timeout=600).rounds == 1
 
 
@@ -70,3 +70,16 @@ def test_who_waits_above_a_number_is_sent_away(monkeypatch: pytest.MonkeyPatch) 
         told, _ = ask(at, {"do": "round", "after": 0}, timeout=600)
         assert told["state"] == "wait"
         assert told["busy"]
+
+
+def test_what_it_costs_is_said_before_the_first_answer(told: list[Any], tmp_path: Path) -> None:
+    before = small_plan(title="another")
+    old = Device(before, memory=tmp_path / "m.json")
+    old.report(Round(1, np.arange(4)).signed(before, ADDER), SESSION)
+    said: list[str] = []
+    told += [OPEN, OVER]
+    own = Device(PLAN, memory=tmp_path / "m.json")
+    send_reports([own], "127.0.0.1:1", watch=said.append)
+    assert said[0].startswith("the plan costs a device epsilon 4, delta 0.0")
+    assert "; with plans answered before 8 and 0." in said[0]
+    assert said[1] == "level 1: answered"

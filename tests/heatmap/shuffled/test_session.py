@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import math
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from sfumato.heatmap.shuffled import (
 from sfumato.heatmap.shuffled import session as sessions
 from sfumato.heatmap.shuffled.plan import TOKEN
 from sfumato.heatmap.shuffled.rounds import mix
+from sfumato.heatmap.shuffled.shuffler import Refused
 from sfumato.heatmap.shuffled.wire import ask
 from sfumato.privacy import UNITS, ApproxDP, Ledger, Shuffled
 
@@ -246,7 +248,7 @@ def test_a_report_that_was_recorded_is_taken_in_no_other_session() -> None:
     """A shuffler that is started again would mix recorded reports once more, without that of one device."""
     plan = small_plan()
     asked, recorded = Round(1, np.arange(4)).signed(plan, ADDER), bytes(1)
-    said: list[Any] = []
+    said: list[str] = []
     device = Device(plan, [PLACE])
     for _ in range(2):
         with running(plan) as address:
@@ -317,3 +319,22 @@ def test_memory_is_bounded() -> None:
         Shuffler(PLAN, SHUFFLER, memory=10_000, enrolled=None)
     with pytest.raises(InvalidInput, match="not that of the plan's shuffler"):
         Shuffler(PLAN, ADDER, enrolled=None)
+
+
+def test_a_report_that_waited_until_its_round_was_over_is_not_kept() -> None:
+    plan = small_plan()
+    asked = Round(1, np.arange(4))
+
+    async def late() -> int:
+        shuffler = Shuffler(plan, SHUFFLER, enrolled=None)
+        shuffler._round = asked
+        report = Device(plan, [PLACE]).report(asked.signed(plan, ADDER), shuffler._session)
+        async with shuffler._changed:
+            taking = asyncio.create_task(shuffler._take(report, asked))
+            await asyncio.sleep(0)
+            shuffler._round = None
+        with pytest.raises(Refused, match="the round is over"):
+            await taking
+        return len(shuffler._reports)
+
+    assert asyncio.run(late()) == 0

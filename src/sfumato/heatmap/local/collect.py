@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -77,14 +77,17 @@ class Collector:
         self.reports = [{} for _ in self.questions]
         self._numbers = {one.digest: at for at, one in enumerate(self.questions)}
 
-    def add(self, line: str | bytes) -> Verdict:
-        """Take one answer as JSON; what became of it."""
-        verdict = self._taken(line)
+    def add(self, line: str | bytes, *, keep: Callable[[], None] | None = None) -> Verdict:
+        """Take one answer as JSON; what became of it.
+
+        `keep` is called before the answer counts; if it raises, it does not.
+        """
+        verdict = self._taken(line, keep)
         if verdict != "counted":
             self._refused[verdict] = self._refused.get(verdict, 0) + 1
         return verdict
 
-    def _taken(self, line: str | bytes) -> Verdict:
+    def _taken(self, line: str | bytes, keep: Callable[[], None] | None) -> Verdict:
         try:
             answer = Answer.from_json(json.loads(line))
         except (InvalidInput, ValueError, RecursionError):
@@ -104,6 +107,8 @@ class Collector:
         if before is not None:
             same = before == (answer.question, answer.report)
             return "repeated" if same else "conflicting"
+        if keep is not None:
+            keep()
         self._seen[answer.device] = (answer.question, answer.report)
         held[answer.report] = held.get(answer.report, 0) + 1
         return "counted"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.heatmap.local.channels import Channel
-from sfumato.heatmap.local.odds import Report, Uniform
+from sfumato.heatmap.local.odds import Report, Uniform, odds_below
 from sfumato.heatmap.local.question import Question
+from sfumato.privacy.accounting import Number, exact, plain
 
 if TYPE_CHECKING:
     from sfumato._types import IntArray
@@ -63,6 +64,13 @@ class LocalAnswer:
     epsilon: Fraction
     name: ClassVar[str] = "local-answer/1"
     additive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.channel.odds > odds_below(self.epsilon):
+            raise InvalidParameter(
+                f"the odds of a channel must be at most e**{self.epsilon}, got "
+                f"{float(self.channel.odds):.6g}: it would tell more than it pays for; nothing was charged"
+            )
 
     @property
     def law(self) -> Channel:
@@ -163,7 +171,8 @@ def answer(
     *,
     device: str,
     ledger: str | Path,
-    budget: int | float | str | Fraction | None = None,
+    budget: Number | None = None,
+    at_most: Number | None = None,
 ) -> Answer:
     """Answer a question once: charge the device's own ledger, then draw.
 
@@ -177,25 +186,35 @@ def answer(
             bounds are left out.
         device: The device's name: which round asks it is a hash of this.
         ledger: The device's own ledger, of the local model.
-        budget: Make the ledger, if there is none, with this epsilon for all campaigns together.
+        budget: Make the ledger, if there is none, with this epsilon for all campaigns together; one
+            that exists must have this budget.
+        at_most: The largest epsilon that a single question may ask for; no limit but the budget if
+            None.
 
     Returns:
         The answer.
 
     Raises:
-        InvalidInput: The question does not ask this device, or a place is none.
+        InvalidInput: The question does not ask this device or asks for more than `at_most`, or a
+            place is none.
         BudgetExceeded: The ledger does not hold its epsilon; nothing was drawn.
-        LedgerMismatch: The device answered another question of this campaign; nothing was drawn.
+        LedgerMismatch: The device answered another question of this campaign, or its ledger has another
+            budget; nothing was drawn.
 
     """
-    from sfumato.errors import ReleasedAlready
-    from sfumato.privacy import Bound, Ledger, ReplaceUser, guard
+    from sfumato.errors import LedgerMismatch, ReleasedAlready
+    from sfumato.privacy import Bound, Ledger, PureDP, ReplaceUser, guard
 
     name = _named(device)
     if not question.asks(name):
         raise InvalidInput(
             f"round {question.round} of {question.campaign!r} does not ask {name!r}: its lot is in the "
             "other part; nothing was charged"
+        )
+    if at_most is not None and question.epsilon > exact(at_most, name="at_most"):
+        raise InvalidInput(
+            f"a question may cost epsilon {at_most} here at most, this one costs "
+            f"{plain(question.epsilon)}; nothing was charged"
         )
     masses = [0] * len(question.cells)
     for x, y, mass in places:
@@ -208,12 +227,21 @@ def answer(
         cell = question.cell_of(x, y)
         if cell is not None:
             masses[cell] += mass
+    if max(masses) > MAX_MASS:
+        raise InvalidInput(
+            f"masses of places in one cell add up to at most {MAX_MASS}; nothing was charged"
+        )
     path = Path(ledger)
     if budget is not None and not path.exists():
         Ledger.create(
             path, budget, unit="user", source=SOURCE, neighbors=ReplaceUser(), model="local"
         )
     book = Ledger(path)
+    if budget is not None and book.header.budget != PureDP(exact(budget, name="budget")):
+        raise LedgerMismatch(
+            f"{path} has the budget {book.header.budget}, and keeps it, got `budget` {budget}; nothing was "
+            "charged"
+        )
     mechanism = LocalAnswer(question.channel, question.epsilon)
     key, request = f"local {question.campaign}", {"question": question.digest}
     bound = Bound(ReplaceUser(), len(masses), linf=MAX_MASS, model="local")

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import read_json
+from sfumato.files import parse_json, read_bytes
 from sfumato.heatmap.local.question import Bounds, Question
+
+# Bytes of a question file.
+MAX_QUESTION = 2**25
 
 
 def read_question(path: str | Path) -> Question:
@@ -24,7 +27,13 @@ def read_question(path: str | Path) -> Question:
         InvalidInput: It is no question, was changed, or would tell more than it says.
 
     """
-    return Question.from_json(read_json(path, "a question", undone="nothing was charged"))
+    undone = "nothing was charged"
+    data = read_bytes(path, undone=undone, max_bytes=MAX_QUESTION)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not a question: it is no text; {undone}") from None
+    return Question.from_json(parse_json(text, "a question", path=path, undone=undone))
 
 
 def read_places(texts: Iterable[str]) -> list[tuple[float, float, int]]:

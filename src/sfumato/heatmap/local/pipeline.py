@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import check_writable, write_file, write_json
+from sfumato.files import LineLog, check_writable, sync_folder, write_json
 from sfumato.heatmap.local.collect import Collector, Tally, read_answers
 from sfumato.heatmap.local.device_input import read_question
 from sfumato.heatmap.local.maps import LocalMap, ask_next, decode_answers
 from sfumato.heatmap.local.question import Question
 from sfumato.heatmap.local.server import answer_server
-
-# Answers by HTTP are written after so many, and in the end; a device whose answer was lost sends the
-# same one again, at no cost.
-SAVED_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +103,8 @@ def serve_answers(
 ) -> None:
     """Take answers by HTTP on this machine until interrupted; those that count are kept in a file.
 
+    The disk holds an answer before its device is told that it counts.
+
     Args:
         questions: Question files, in the order of rounds.
         port: Where to listen; any free port for 0.
@@ -125,21 +123,12 @@ def serve_answers(
     kept = Path(answers[0])
     collector = Collector([read_question(one) for one in questions])
     read_answers(collector, [one for one in answers if Path(one).exists()])
-    held = kept.read_bytes() if kept.exists() else b""
-    lines: list[bytes] = [] if not held else [held.rstrip(b"\n")]
-    since = 0
-
-    def save() -> None:
-        nonlocal since
-        since = 0
-        write_file(kept, b"".join(line + b"\n" for line in lines), overwrite=True)
+    log = LineLog(kept, undone="not listening")
+    sync_folder(kept.absolute().parent)
 
     def keep(line: bytes) -> None:
-        nonlocal since
-        lines.append(b" ".join(line.splitlines()))
-        since += 1
-        if since >= SAVED_EVERY:
-            save()
+        log.add(" ".join(line.decode().splitlines()))
+        log.sync()
 
     with answer_server(collector, port, keep=keep) as server:
         tell(f"listening at http://127.0.0.1:{server.server_port}/answers; interrupt to end")
@@ -150,7 +139,7 @@ def serve_answers(
         except KeyboardInterrupt:
             pass
         finally:
-            save()
+            log.close()
             tell(f"{sum(collector.tally.counted):,} answers count, kept in {kept}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,9 @@ from sfumato.privacy.accounting import written
 
 FORMAT = "sfumato-local-question/1"
 FINEST_CELL = 8
+LONGEST_CAMPAIGN = 150
+# Fractions of a question: so many digits above and below the bar, and no powers of ten.
+FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?", re.ASCII)
 Bounds = tuple[float, float, float, float]
 
 
@@ -51,7 +55,19 @@ class Question:
     channel: Channel
 
     def __post_init__(self) -> None:
-        if sum(Fraction(1, 4**level) for level, _ in self.cells) != 1:
+        if not (
+            self.campaign and self.campaign.isprintable() and len(self.campaign) <= LONGEST_CAMPAIGN
+        ):
+            raise InvalidInput(
+                f"the name of a campaign is 1 to {LONGEST_CAMPAIGN} printable letters; no question was made"
+            )
+        if any(not 0 <= level <= FINEST_CELL for level, _ in self.cells):
+            raise InvalidInput(f"cells are of levels 0..{FINEST_CELL}; no question was made")
+        # In Z-order each begins where the one before ends.
+        ends = [0]
+        for begin, level in sorted((c << 2 * (FINEST_CELL - lev), lev) for lev, c in self.cells):
+            ends.append(begin + 4 ** (FINEST_CELL - level) if begin == ends[-1] else -1)
+        if ends[-1] != 4**FINEST_CELL:
             raise InvalidInput("the cells of a question cover the map once; no question was made")
         if len(set(self.cells)) != self.channel.cells or len(self.cells) != self.channel.cells:
             raise InvalidInput("a question has one cell for each of its channel; none was made")
@@ -61,14 +77,13 @@ class Question:
                 f"{float(self.channel.odds):.6g}: it would tell more than it says; not answered"
             )
         west, south, east, north = self.bounds
-        if not (all(map(math.isfinite, self.bounds)) and west < east and south < north):
+        sides = (east - west, north - south)
+        if not (all(map(math.isfinite, (*self.bounds, *sides))) and min(sides) > 0):
             raise InvalidInput("the bounds of a question rise from low to high; none was made")
         if not 0 <= self.part[0] < self.part[1] <= 1 or self.round not in (1, 2) or self.users < 1:
             raise InvalidInput(
                 "a question has a part of 0..1, round 1 or 2, and users; none was made"
             )
-        if any(not 0 <= c < 4**level or level > FINEST_CELL for level, c in self.cells):
-            raise InvalidInput(f"cells are of levels 0..{FINEST_CELL}; no question was made")
 
     @property
     def digest(self) -> str:
@@ -122,15 +137,15 @@ class Question:
         try:
             if data["format"] != FORMAT:
                 raise ValueError(f"its format is {data['format']!r}, not {FORMAT!r}")
-            low, high = (Fraction(one) for one in data["part"])
+            low, high = (_fraction(one) for one in data["part"])
             west, south, east, north = (float(one) for one in data["bounds"])
             found = cls(
                 campaign=str(data["campaign"]),
                 round=int(data["round"]),
                 users=int(data["users"]),
-                epsilon=Fraction(data["epsilon"]),
+                epsilon=_fraction(data["epsilon"]),
                 bounds=(west, south, east, north),
-                cells=tuple((int(level), int(code)) for level, code in data["cells"]),
+                cells=tuple((_whole(level), _whole(code)) for level, code in data["cells"]),
                 part=(low, high),
                 channel=channel_from_json(data["channel"]),
             )
@@ -162,7 +177,7 @@ def channel_from_json(data: Any) -> Channel:
     try:
         known = dict(data)
         made = _KINDS[known.pop("kind")]
-        known["odds"] = Fraction(known["odds"])
+        known["odds"] = _fraction(known["odds"])
         if "near" in known:
             known["near"] = tuple(tuple(map(_whole, one)) for one in known["near"])
         for name in known.keys() - {"odds", "near"}:
@@ -170,6 +185,12 @@ def channel_from_json(data: Any) -> Channel:
         return made(**known)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
         raise InvalidInput(f"a question has no channel that is known here: {problem}") from None
+
+
+def _fraction(text: Any) -> Fraction:
+    if type(text) is not str or not FRACTION.fullmatch(text):
+        raise ValueError(f"a fraction was expected, got {str(text)[:40]!r}")
+    return Fraction(text)
 
 
 def _whole(value: Any) -> int:

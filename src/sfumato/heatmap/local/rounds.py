@@ -1,9 +1,9 @@
 """How a local map is asked for: from the number of users and epsilon alone, in two rounds.
 
 What n reports at odds E can tell of all directions of a map together is about n (E - 1)**2 / (4 E), the
-`information`; it can be laid on many cells or on few. The first part of the users answers over a
-coarse grid by subset selection; the rest over cells of about equal posterior mass, through small
-patches.
+`information`, as long as that is less than the users know; it can be laid on many cells or on few.
+The first part of the users answers over a coarse grid by subset selection; the rest over cells of
+about equal posterior mass, through small patches.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Design:
         users: How many devices there are.
         epsilon: What an answer may tell.
         odds: e**epsilon, rounded down.
-        information: What all reports can tell, summed over all directions of a map.
+        information: What all reports can tell, summed over all directions of a map, of users who know
+            as much.
         first_part: Which part of the users answers first; 1 where there is one round.
         first_level: Cells of the first question are those of this level.
         cells: How many cells the second question has; 0 where there is none.
@@ -329,7 +330,13 @@ def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
     cells = channel.cells
     if isinstance(channel, DiskChannel):
         return disk_rows(channel)
-    size = channel.size if isinstance(channel, SubsetSelection) else _best_size(cells, channel.odds)
+    match channel:
+        case SubsetSelection():
+            size = channel.size
+        case KaryResponse():
+            size = 1
+        case _:
+            size = _best_size(cells, channel.odds)
     if size == 1:
         return np.eye(cells, dtype=np.bool_)
     rng = generator(hashlib.sha256(f"sfumato.local.family|{cells}|{size}".encode()).digest())

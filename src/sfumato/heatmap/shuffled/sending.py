@@ -60,12 +60,13 @@ def send_reports(
     say, address = watch or (lambda _: None), parse_address(shuffler)
     first, rounds, sent = devices[0], 0, 0
     (epsilon, delta), (all_epsilon, all_delta) = first.plan.cost, first.spent
+    together = f"; with plans answered before {float(all_epsilon):.6g} and {float(all_delta):.2g}"
     say(
-        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}; with all that it "
-        f"has answered before epsilon {float(all_epsilon):.6g}, delta {float(all_delta):.2g}"
+        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}"
+        + (together if all_epsilon > epsilon else "")
     )
     while True:
-        found = _next_round(address, first.answered, timeout)
+        found = _next_round(address, first.answered, timeout, known=rounds > 0)
         if found is None:
             return SentReports(len(devices), rounds, sent)
         reports = (device.report(*found) for device in devices)
@@ -74,9 +75,11 @@ def send_reports(
         say(f"level {first.answered}: answered")
 
 
-def _next_round(address: tuple[str, int], after: int, timeout: float) -> tuple[bytes, bytes] | None:
+def _next_round(
+    address: tuple[str, int], after: int, timeout: float, *, known: bool
+) -> tuple[bytes, bytes] | None:
     """The next round as it was signed, and the shuffler's session; None where the map is done."""
-    heard: float | None = None
+    heard = time.monotonic() if known else None
     while True:
         try:
             # Longer than the shuffler holds a question back.

@@ -40,13 +40,8 @@ ANOTHER_THING = {
 }  # fmt: skip
 OTHERS = """
     curious days me names parties timeout
-<<<<<<< HEAD
-    answers ask campaign listen place
-    adder anybody at batch devices enrolled listen memory shuffler token trial units wait
-=======
     answers ask at_most campaign listen place
-    adder at batch devices enrolled listen memory shuffler token trial units wait
->>>>>>> localfix
+    adder anybody at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -32,10 +31,8 @@ class LineLog:
                 self._file.write(b"\n")
         except OSError as problem:
             raise InvalidInput(f"cannot append to {path}: {problem.strerror}; {undone}") from None
-        self._torn = False
 
     def add(self, line: str) -> None:
-<<<<<<< HEAD
         """Append a line in one write.
 
         Args:
@@ -54,18 +51,10 @@ class LineLog:
         self._cut = written != len(data) and (self._cut or bool(written))
         if written != len(data):
             raise InvalidInput(f"cannot append to {self.path}: it is full; a line is lost")
-=======
-        """Append a line in one write; OSError where the disk takes no more, and the next line is a new one."""
-        data = (b"\n" if self._torn else b"") + line.encode() + b"\n"
-        self._torn = True
-        if self._file.write(data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._torn = False
 
     def sync(self) -> None:
         """Wait until the disk holds all lines."""
         os.fsync(self._file.fileno())
->>>>>>> localfix
 
     def close(self) -> None:
         """Close the file."""

@@ -14,7 +14,7 @@ Placed = Literal["placed", "late", "duplicate", "too-late", "too-early"]
 
 
 ODD = 1e6
-"""One plan is for all devices of a site: noise so many times more or less than the others' is a mistake or a lie."""
+"""One plan is for all devices of a site: noise so many times that of others is a mistake or a lie."""
 
 
 @dataclass(frozen=True, slots=True)

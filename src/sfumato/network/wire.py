@@ -2,7 +2,9 @@
 
 docs/reference/wire.md is the contract, byte by byte; contracts/wire-v1.json has known answers. Every
 field has a fixed width but the device's name, which is public: the size of a packet says nothing of
-what was read. All numbers are big endian. It is long, for bytes, codes and rules are one contract.
+what was read. All numbers are big endian.
+
+Long because bytes, codes and rules are one contract, which is read as a whole.
 """
 
 from __future__ import annotations

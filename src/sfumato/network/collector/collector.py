@@ -138,7 +138,7 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken (too late for its round as well), and what comes
+        What is refused is done with at once; what is taken (also too late for its round), and what comes
         again meanwhile, when it is in the store; what finds the queue full is not, so that the broker sends
         it again.
         """

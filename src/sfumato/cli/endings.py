@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 from sfumato.files import end_by_signal
 
@@ -67,19 +68,16 @@ def told_of_signals() -> Iterator[None]:
     """While a command pays: SIGTERM and SIGHUP come as `Interrupted`, once; the same again ends it at once.
 
     Elsewhere they end the process as they always do, also in the middle of a long computation. One
-    that somebody ignores or handles stays theirs.
+    that somebody ignores or handles stays theirs; what removes leftovers at an end is ours.
     """
-    ours = []
+    before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        ours = [
-            signal.Signals[name]
-            for name in ENDS
-            if name in signal.Signals.__members__
-            and signal.getsignal(signal.Signals[name]) is signal.SIG_DFL
-        ]
+        known = [signal.Signals[one] for one in ENDS if one in signal.Signals.__members__]
+        before = {one: signal.getsignal(one) for one in known}
+    ours = {one: by for one, by in before.items() if by in (signal.SIG_DFL, end_by_signal)}
 
     def interrupt(number: int, _: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, ours[signal.Signals(number)])
         raise Interrupted(number)
 
     for number in ours:
@@ -87,9 +85,9 @@ def told_of_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for number in ours:
+        for number, by in ours.items():
             if signal.getsignal(number) is interrupt:
-                signal.signal(number, signal.SIG_DFL)
+                signal.signal(number, by)
 
 
 def run_to_end(command: Callable[[], object]) -> None:

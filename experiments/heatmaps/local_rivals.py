@@ -109,7 +109,7 @@ def kary(crowd: Crowd, level: int, rng: np.random.Generator) -> Estimates:
     told += rng.multinomial(crowd.users - int(told.sum()), np.full(cells, even))
     values = (told / crowd.users - (1 - kept) * even) / kept
     channel = DiskChannel(cells, tuple((cell,) for cell in range(cells)), odds)
-    reports = {(int(cell),): int(told[cell]) for cell in np.flatnonzero(told)}
+    reports: dict[Report, int] = {(int(cell),): int(told[cell]) for cell in np.flatnonzero(told)}
     own = _spread(projected(values), level)
     return Estimates((own,), _decoded(crowd, level, channel, reports))
 
@@ -245,7 +245,7 @@ def consistent(values: list[FloatArray], variances: list[FloatArray]) -> FloatAr
     mass = np.ones(1)
     for value, variance in best:
         children, spread = value.reshape(-1, 4), variance.reshape(-1, 4)
-        asked = np.isfinite(spread).all(axis=1)
+        asked = np.asarray(np.isfinite(spread).all(axis=1))
         weight = np.where(asked[:, None], spread, 1)
         missing = mass - children.sum(axis=1)
         moved = children + missing[:, None] * weight / weight.sum(axis=1, keepdims=True)
@@ -351,7 +351,7 @@ def _shares(found: CountsPosterior) -> FloatArray:
 
 def _spread(shares: FloatArray, level: int) -> FloatArray:
     wide = 4 ** (SHOWN - level)
-    return np.repeat(shares, wide) / wide
+    return np.asarray(np.repeat(shares, wide) / wide)
 
 
 RIVALS = (

@@ -10,6 +10,7 @@ import pytest
 from experiments.heatmaps import local, local_forecast, local_rivals
 from experiments.heatmaps.local import Verdict, best, drawn, holm, paired
 from experiments.heatmaps.local_rivals import RIVALS, WEAKER, Crowd, Rival, projected
+from experiments.heatmaps.protocol import chance
 
 from sfumato.heatmap.benchmark import Place, synthetic_places
 from sfumato.heatmap.local.forecast import TABLE
@@ -73,7 +74,7 @@ def test_a_page_says_how_little_was_run(
     few = [Rival(one.name, (2,), RIVALS[0].run) for one in (*RIVALS, WEAKER)]
     monkeypatch.setattr(local, "RIVALS", few[:-1])
     monkeypatch.setattr(local, "WEAKER", few[-1])
-    places = synthetic_places(2, people=300, chance=local.chance)
+    places = synthetic_places(2, people=300, chance=chance)
     monkeypatch.setattr(local, "places", lambda *_: places)
     assert local.main(["--quick", "--out", str(tmp_path)]) == 0
     page = capsys.readouterr().out

@@ -198,7 +198,8 @@ def _told_by(users: int, each: float) -> float:
     """What counts of the information of so many users, `each` of one."""
     if not each:
         return 0.0
-    return 1 / (1 / (users * each) + 1 / (KNOWN * users**KNOWN_POWER))
+    known = KNOWN * math.pow(users, KNOWN_POWER)
+    return 1 / (1 / (users * each) + 1 / known)
 
 
 def _information(similarity: float) -> float | None:

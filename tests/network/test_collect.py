@@ -229,7 +229,7 @@ def test_check_keys_in_another_file_are_watched_there(hall: Site, tmp_path: Path
         elif len(told) == 3 or turn > 40 * LOOK_EVERY:
             stop.set()
 
-    collector.wait = lambda _: None  # type: ignore[method-assign]
+    collector.wait = lambda _: None  # type: ignore[method-assign, assignment]
     _turns(collector, config, stop, file=file, shown=change, tell=told.append, rounds=None)
     collector.close()
     assert len(told) == 3

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,15 @@ from sfumato.network.collector import (
     Collector,
     CollectorState,
     NetworkConfig,
+    read_network,
     read_rounds,
     run_collector,
     serve_state,
 )
+from sfumato.network.collector.service import LOOK_EVERY, _turns
+from sfumato.network.collector.subscription import Subscription
 from sfumato.sensing import Site
+from sfumato.sensing.release import CheckKeys, write_check_keys
 
 pytestmark = pytest.mark.unit
 
@@ -182,6 +188,52 @@ def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(
     running.end()
     sender.stop()
     assert len(read_rounds(config.store, site=hall.digest)) == 2
+
+
+def test_a_message_that_cannot_be_taken_ends_no_connection_and_is_not_acknowledged() -> None:
+    told, acked = list[str](), list[int]()
+
+    def fail(*_: object) -> None:
+        raise IndexError("a place that the site lacks")
+
+    link = Subscription(
+        BrokerConfig(), client_id="x", topics=(), on_message=fail, on_connected=lambda _: None,
+        on_problem=told.append,
+    )  # fmt: skip
+    client = SimpleNamespace(ack=lambda mid, _: acked.append(mid))
+    link._message(client, None, SimpleNamespace(mid=1, qos=1, topic="a", payload=b""))
+    assert (told, acked) == (
+        ["a message could not be taken (IndexError); it was not acknowledged"],
+        [],
+    )
+
+
+def test_check_keys_in_another_file_are_watched_there(hall: Site, tmp_path: Path) -> None:
+    hall.write(tmp_path / "site.json")
+    file, old = tmp_path / "network.toml", keyed(tmp_path, hall)
+    text = 'site = "site.json"\nperiod = "1s"\nstore = "a.sqlite"\ncheck_keys = "{}"\n'
+    file.write_text(text.format(old.name))
+    config, told = read_network(file), list[str]()
+    collector, stop = Collector(config, threads=False), threading.Event()
+    new = tmp_path / "new.key"
+    write_check_keys(new, CheckKeys("00" * 8, {}))
+    looks = iter(range(10_000))
+
+    def change(_: Collector) -> None:  # after every turn
+        if (turn := next(looks)) == 0:
+            file.write_text(text.format(new.name))
+            os.utime(file, ns=(1, 1))
+        elif len(told) == 2 and turn % LOOK_EVERY == 1:
+            write_check_keys(new, CheckKeys("11" * 8, {}), overwrite=True)
+            os.utime(new, ns=(2, 2))
+        elif len(told) == 3 or turn > 40 * LOOK_EVERY:
+            stop.set()
+
+    collector.wait = lambda _: None  # type: ignore[method-assign, assignment]
+    _turns(collector, config, stop, file=file, shown=change, tell=told.append, rounds=None)
+    collector.close()
+    assert len(told) == 3
+    assert collector._gate.key_id == "11" * 8
 
 
 def test_state_is_for_this_machine_alone(hall: Site, tmp_path: Path) -> None:

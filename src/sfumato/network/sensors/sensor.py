@@ -77,8 +77,8 @@ class Sensor:
         self._locks = ExitStack()
         try:
             key = config.device_key.resolve()
-            self._hold(config.state)
-            self._hold(key.with_name(f".{key.name}.lock"), made=True)
+            self._hold(config.state, of=config.state)
+            self._hold(key.with_name(f".{key.name}.lock"), of=config.device_key, made=True)
             self.outbox = Outbox(config.state / "outbox", limit=config.outbox)
             self.begin = note_start(
                 config.state,
@@ -161,7 +161,7 @@ class Sensor:
         """Let another process have it."""
         self._locks.close()
 
-    def _hold(self, path: Path, *, made: bool = False) -> None:
+    def _hold(self, path: Path, *, of: Path, made: bool = False) -> None:
         """Lock a folder or a file for as long as this lives."""
         try:
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_CREAT if made else 0), 0o600)
@@ -174,7 +174,7 @@ class Sensor:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LedgerBusy(
-                f"another process has the sensor of {path}; nothing was started"
+                f"another process has the sensor of {of}; nothing was started"
             ) from None
 
     def _values(self, new: Mapping[str, float]) -> tuple[dict[str, float], Status]:

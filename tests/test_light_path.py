@@ -76,7 +76,7 @@ plan = ShufflePlan(
     adder.public, shuffler.public,
 )
 asked = Round(1, np.arange(4)).signed(plan, adder)
-assert len(Device(plan, [(11.25, 43.77)]).report(asked)) == plan.report_bytes(4)
+assert len(Device(plan, [(11.25, 43.77)]).report(asked, bytes(16))) == plan.report_bytes(4)
 """
 # What a device does, by name; each runs alone in a fresh process, in an empty folder.
 SCENARIOS = {

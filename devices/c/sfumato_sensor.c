@@ -1,4 +1,8 @@
-/* A sensor's twin in C: keyed noise, a packet, and its codes, from docs/reference/wire.md and keyed-noise.md.
+/* A packet encoder in C: keyed noise, a packet, and its codes, from docs/reference/wire.md and keyed-noise.md.
+ *
+ * It is not a whole sensor: whoever calls it must store the next step of the key and the epoch before the first draw,
+ * count draws and rounds so that they are never used twice, also over a loss of power, and send no more rounds in a window
+ * than the plan has. It refuses draws beyond the counters of one epoch.
  *
  * Plain C99 without floating point on readings and without allocation. The table of the noise is a file, or flash,
  * that `sfumato sensor table` writes. AES and SHA-256 are here so that the file stands alone; a chip's own AES is faster,
@@ -123,11 +127,12 @@ static int64_t draw(const table *t, const uint8_t epoch[12], uint32_t n) {
   return sum;
 }
 
-/* ---- the packet: `head` is the first 113 bytes and the name, as docs/reference/wire.md has them, status not masked */
+/* ---- the packet, or 0 where the epoch does not hold its draws: begin a new one. `head` is the first 113 bytes and the name, as docs/reference/wire.md has them, status not masked */
 static void put64(uint8_t *p, uint64_t v) { for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> (56 - 8 * i)); }
 static size_t packet(uint8_t *out, const uint8_t *head, size_t n, const uint8_t step_key[32], const uint8_t check_key[32],
                      const char *law, const table *t, const uint16_t *sensors, const int64_t *units, uint16_t count) {
   uint8_t noise[32], mac[32], code[32]; char info[160];
+  if (((uint64_t)be32(head + 40) + count) * t->blocks > (uint64_t)1 << 32) return 0;   /* a block would come again */
   hkdf(step_key, "sfumato.seal.v1|noise", noise);
   hkdf(step_key, "sfumato.seal.v1|mac", mac);
   snprintf(info, sizeof info, "sfumato.noise.v1||%s", law);  /* LAW|NUMERATOR/DENOMINATOR */
@@ -154,9 +159,16 @@ static size_t packet(uint8_t *out, const uint8_t *head, size_t n, const uint8_t 
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
-static size_t hex(const char *s, uint8_t *out) {
-  size_t n = 0; unsigned v;
-  while (sscanf(s + 2 * n, "%2x", &v) == 1) out[n++] = (uint8_t)v;
+static int digit(char c) {
+  const char *all = "0123456789abcdef", *at = c ? strchr(all, c) : NULL;
+  return at ? (int)(at - all) : -1;
+}
+static size_t hex(const char *s, uint8_t *out, size_t most) {                          /* most + 1 where there is more */
+  size_t n = 0;
+  for (; digit(s[0]) >= 0 && digit(s[1]) >= 0; s += 2) {
+    if (n == most) return most + 1;
+    out[n++] = (uint8_t)(digit(s[0]) << 4 | digit(s[1]));
+  }
   return n;
 }
 static void fail(const char *why) { fprintf(stderr, "%s\n", why); exit(1); }
@@ -171,6 +183,7 @@ static size_t frame(uint8_t *out, uint8_t kind, const uint8_t *body, size_t n) {
 static void publish(const char *host, const char *port, const char *topic, const uint8_t *payload, size_t n) {
   struct addrinfo hints = {0}, *found; uint8_t body[20000], out[20016], got[4]; uint8_t *p = body;
   hints.ai_socktype = SOCK_STREAM;
+  if (strlen(topic) > 1000) fail("topic");
   if (getaddrinfo(host, port, &hints, &found)) fail("no such host");
   int fd = socket(found->ai_family, SOCK_STREAM, 0);
   if (connect(fd, found->ai_addr, found->ai_addrlen)) fail("no broker");
@@ -185,7 +198,7 @@ static void publish(const char *host, const char *port, const char *topic, const
   close(fd); freeaddrinfo(found);
 }
 int main(int argc, char **argv) {
-  static uint8_t file[1 << 20], head[256], out[16384]; uint8_t step_key[32], check_key[32];
+  static uint8_t file[1 << 20], head[177], out[16384]; uint8_t step_key[32], check_key[32];
   static char line[4096]; char law[100]; table t; uint16_t sensors[1024]; int64_t units[1024];
   FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
   if (!f) fail("no table");
@@ -194,19 +207,20 @@ int main(int argc, char **argv) {
   if (t.blocks < 1 || t.blocks > 8) fail("not a table");
   for (uint32_t i = 0; i < t.blocks; i++) t.multiplier[i] = be32(file + 4 + 4 * i);
   t.size = be32(file + 4 + 4 * t.blocks); t.thresholds = file + 8 + 4 * t.blocks;
-  if (have != 8 + 4 * t.blocks + 16 * (size_t)t.size) fail("not a whole table");
+  if (have != 8 + 4 * t.blocks + 16 * (uint64_t)t.size) fail("not a whole table");
   /* step key, check key, law, head, count, then a sensor and its lattice integer in each line */
   unsigned count, sensor; long long unit;
-  if (!fgets(line, sizeof line, stdin) || hex(line, step_key) != 32) fail("step key");
-  if (!fgets(line, sizeof line, stdin) || hex(line, check_key) != 32) fail("check key");
+  if (!fgets(line, sizeof line, stdin) || hex(line, step_key, 32) != 32) fail("step key");
+  if (!fgets(line, sizeof line, stdin) || hex(line, check_key, 32) != 32) fail("check key");
   if (scanf("%99s", law) != 1 || scanf("%4095s", line) != 1) fail("law and head");
-  size_t n = hex(line, head);
-  if (n < 113 || scanf("%u", &count) != 1 || count > 1024) fail("head");
+  size_t n = hex(line, head, sizeof head);
+  if (n < 114 || n > sizeof head || n != 113u + head[112] || scanf("%u", &count) != 1 || count > 1024) fail("head");
   for (unsigned j = 0; j < count; j++) {
-    if (scanf("%u %lld", &sensor, &unit) != 2) fail("reading");
+    if (scanf("%u %lld", &sensor, &unit) != 2 || sensor > 65535) fail("reading");
     sensors[j] = (uint16_t)sensor; units[j] = unit;
   }
   size_t size = packet(out, head, n, step_key, check_key, law, &t, sensors, units, (uint16_t)count);
+  if (!size) fail("the draws of this epoch are used up");
   if (argc == 5) publish(argv[2], argv[3], argv[4], out, size);
   for (size_t i = 0; i < size; i++) printf("%02x", out[i]);
   printf("\n");

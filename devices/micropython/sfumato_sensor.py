@@ -1,4 +1,8 @@
-"""A sensor's twin in MicroPython: keyed noise, a packet, and its codes, from docs/reference/wire.md.
+"""A packet encoder in MicroPython: keyed noise, a packet, and its codes, from docs/reference/wire.md.
+
+It is not a whole sensor: whoever calls it must store the next step of the key and the epoch before the
+first draw, count draws and rounds so that they are never used twice, also over a loss of power, and send no
+more rounds in a window than the plan has. It refuses draws beyond the counters of one epoch.
 
 Needs hashlib.sha256, and cryptolib.aes where there is one; else AES is computed here. The table of the
 noise is a file that `sfumato sensor table` writes. Integers only: nothing here is a float but what a packet
@@ -143,6 +147,8 @@ def packet(head, step_key, check_key, law, table, readings):
     mac = hkdf(step_key, "sfumato.seal.v1|mac")
     cipher = Aes(hkdf(hkdf(step_key, "sfumato.seal.v1|noise"), "sfumato.noise.v1||" + law))
     epoch, first = head[28:40], int.from_bytes(head[40:44], "big")
+    if (first + len(readings)) * len(table.multipliers) > 1 << 32:  # a block would come again
+        raise ValueError("the draws of this epoch are used up")
     out = bytearray(head)
     out[57] ^= hmac(mac, b"sfumato.wire.v1|status|" + head[28:44])[0]
     out += len(readings).to_bytes(2, "big")

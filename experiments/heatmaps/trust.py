@@ -1,10 +1,10 @@
 """Who is trusted, and what it costs: maps of one city under several trust models, side by side.
 
-python -m experiments.heatmaps.trust [--quick] [--trials N] [--page docs/reference/trust.md]
+python -m experiments.heatmaps.trust [--quick] [--trials N] [--only local] [--page docs/reference/trust.md]
 
 The same samples of one made-up city are released at epsilon 1 in every model of MODELS, with noise of
 its exact law from hashes of what it is for: all numbers but seconds are the same on every run. Another
-model is one more entry of MODELS.
+model is one more entry of MODELS; `--only` runs some models, and leaves the others' rows of the page.
 """
 
 from __future__ import annotations
@@ -16,15 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 from experiments.heatmaps.joint import AtOnce
 from experiments.heatmaps.protocol import chance, generator
 
-from sfumato.heatmap import HeatmapRelease, release_sums
+from sfumato._types import FloatArray
+from sfumato.heatmap import release_sums
 from sfumato.heatmap.analysis import emd_share, similarity, smooth
 from sfumato.heatmap.benchmark import Place, known_noise, sample_sums, synthetic_places
+from sfumato.heatmap.local import (
+    RandomBytes,
+    design,
+    first_question,
+    plan_local,
+    report_of,
+    simulate_local_map,
+)
 from sfumato.heatmap.methods import (
     JointMethod,
     MapMethod,
@@ -32,7 +42,7 @@ from sfumato.heatmap.methods import (
     ShuffledMethod,
     method_named,
 )
-from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, plan_shuffled
+from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, added_up, plan_shuffled
 from sfumato.privacy import REHEARSAL, ApproxDP, Joint, Ledger, Noise, Shuffled
 from sfumato.privacy.accounting import Model
 from sfumato.records import CellSums, guard_sums
@@ -69,14 +79,14 @@ class TrustedModel:
     Attributes:
         name: What it is called.
         method: The method of its maps.
-        release: Makes a map of some people's sums; the words are what its noise is for.
+        release: The blurred map of some people's sums; the words are what its noise is for.
         cost: What it takes with so many people.
 
     """
 
     name: str
     method: str
-    release: Callable[[CellSums, tuple[object, ...]], HeatmapRelease]
+    release: Callable[[CellSums, tuple[object, ...]], FloatArray]
     cost: Callable[[int], Cost]
 
 
@@ -98,11 +108,9 @@ def shuffled_trust(users: int) -> Shuffled:
     return Shuffled(users * 9 // 10, users, users // 20)
 
 
-def released(
-    method: MapMethod[Any], sums: CellSums, *, noise: Noise, model: Model
-) -> HeatmapRelease:
-    """A rehearsal, which protects nobody."""
-    return release_sums(
+def released(method: MapMethod[Any], sums: CellSums, *, noise: Noise, model: Model) -> FloatArray:
+    """A rehearsal, which protects nobody: its map, blurred."""
+    made = release_sums(
         guard_sums(sums, source=REHEARSAL),
         AREA,
         ledger=Ledger.rehearsal(BUDGET, model=model),
@@ -110,12 +118,13 @@ def released(
         method=method,
         noise=noise,
     )[0]
+    return made.image(sigma=SIGMA)
 
 
 def central(name: str) -> TrustedModel:
     """One hand gathers all rows."""
 
-    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+    def release(sums: CellSums, words: tuple[object, ...]) -> FloatArray:
         return released(
             method_named(name), sums, noise=known_noise("central", name, *words), model="central"
         )
@@ -127,7 +136,7 @@ def joint(curious: int) -> TrustedModel:
     """Three parties keep their rows."""
     trust = Joint(3, curious)
 
-    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+    def release(sums: CellSums, words: tuple[object, ...]) -> FloatArray:
         noise = AtOnce(trust, generator("joint", curious, *words))
         return released(JointMethod(method_named("zoom"), trust), sums, noise=noise, model=trust)
 
@@ -137,7 +146,7 @@ def joint(curious: int) -> TrustedModel:
 def shuffled(width: int) -> TrustedModel:
     """Devices behind a shuffler, which follow so many cells of a level."""
 
-    def release(sums: CellSums, words: tuple[object, ...]) -> HeatmapRelease:
+    def release(sums: CellSums, words: tuple[object, ...]) -> FloatArray:
         trust = shuffled_trust(int(sums.units.sum() >> 20))
         noise = AtOnce(trust, generator("shuffled", width, *words))
         return released(ShuffledMethod(PyramidMethod(width), trust), sums, noise=noise, model=trust)
@@ -146,6 +155,32 @@ def shuffled(width: int) -> TrustedModel:
         return shuffled_cost(shuffled_plan(users, width))
 
     return TrustedModel("shuffled", f"pyramid, width {width}", release, cost)
+
+
+def local() -> TrustedModel:
+    """Devices randomise before they send: nobody is trusted."""
+
+    def release(sums: CellSums, words: tuple[object, ...]) -> FloatArray:
+        rng = generator("local", *words)
+        # One place of each, from the mass of all: this varies a little more than each drawing its own.
+        shares = sums.units / sums.units.sum()
+        codes = rng.choice(sums.codes, int(sums.units.sum() >> 20), p=shares)
+        fine = codes * 16 + rng.integers(0, 16, codes.size)
+        means = simulate_local_map(fine, EPSILON, rng=rng).means(AREA.grid.levels)
+        return smooth(AREA.grid.image(means / means.sum()), SIGMA)
+
+    return TrustedModel("local", "two rounds", release, local_cost)
+
+
+def local_cost(users: int) -> Cost:
+    """Bytes by the plan; seconds of drawing a report."""
+    question = first_question(design(users, EPSILON), bounds=AREA.bounds, campaign="trust")
+    masses = [1] + [0] * (len(question.cells) - 1)
+    began = time.process_time()
+    for _ in range(100):
+        report_of(question.channel, masses, RandomBytes())
+    device = (time.process_time() - began) / 100
+    return Cost(plan_local(users, EPSILON).answer_bytes, device)
 
 
 def shuffled_plan(users: int, width: int) -> ShufflePlan:
@@ -168,19 +203,21 @@ def shuffled_cost(plan: ShufflePlan) -> Cost:
 
 
 def message_seconds(plan: ShufflePlan) -> tuple[float, float]:
-    """CPU seconds to make one message, of a whole report, and to open one."""
+    """CPU seconds to make one message, of a whole report, and to open one: medians, after one to warm up."""
     asked = Round(plan.first_level, np.arange(4**plan.first_level))
     many = asked.cells.size * plan.messages
-    device = Device(plan, [(0.5, 0.5)])
-    began = time.process_time()
-    report = device.report(asked.signed(plan, KEYS[0]))
-    sealed = (time.process_time() - began) / many
-    told = KEYS[1].unseal(report, plan.digest) or b""
-    messages = told[-many * plan.record :]
-    began = time.process_time()
-    for at in range(many):
-        KEYS[0].unseal(messages[at * plan.record : (at + 1) * plan.record], asked.context(plan))
-    return sealed, (time.process_time() - began) / many
+    signed, times = asked.signed(plan, KEYS[0]), []
+    for _ in range(6):
+        device = Device(plan, [(0.5, 0.5)])
+        began = time.process_time()
+        report = device.report(signed, bytes(16))
+        sealed = time.process_time()
+        told = KEYS[1].unseal(report, plan.digest + bytes(16)) or b""
+        opens = time.process_time()
+        added_up(plan, asked, memoryview(told[-many * plan.record :]), KEYS[0])
+        times.append(((sealed - began) / many, (time.process_time() - opens) / many))
+    made, opened = zip(*times[1:], strict=True)
+    return median(made), median(opened)
 
 
 PAGE = """\
@@ -201,7 +238,10 @@ model. EMD is in sides of the map and similarity is 1 for a perfect map, both se
   their secure sums are not in the seconds (`benchmarks/joint.py`).
 - **shuffled** ([how](../how-to/shuffled.md)): nobody sees rows; a tenth of the devices may drop out and
   a twentieth be read by others; delta is below 1e-10. Maps are pyramids: compare them with the central
-  one, of width 20. Seconds of servers are those of opening all messages, which can be done side by side.
+  one, of width 20. Seconds of servers are those of opening all messages, one after another. Seconds
+  of messages are those of one, measured, times how many there are: about, within a factor of 4.
+- **local** ([how](../how-to/local.md)): nobody sees rows, and there is nobody to trust. Seconds of servers are
+  those of the decoder and of simulating all devices. How it stands to other local maps: [rivals](local.md).
 """
 
 MODELS: list[TrustedModel] = [
@@ -211,20 +251,26 @@ MODELS: list[TrustedModel] = [
     joint(1),
     shuffled(20),
     shuffled(64),
+    local(),
 ]
 
 
 def run(
-    place: Place, users: Sequence[int], trials: int, *, watch: Callable[[str], None]
+    place: Place,
+    users: Sequence[int],
+    trials: int,
+    *,
+    models: Sequence[TrustedModel],
+    watch: Callable[[str], None],
 ) -> list[Row]:
-    """Every model with every number of people."""
+    """These models with every number of people."""
     rows = []
     for many in users:
         samples = [
             sample_sums(place, many, AREA.grid, rng=generator("trust", many, trial))
             for trial in range(trials)
         ]
-        for model in MODELS:
+        for model in models:
             model.release(samples[0], ("compiled",))  # what is compiled once is in no row
             began = time.process_time()
             maps = [model.release(one, (many, trial)) for trial, one in enumerate(samples)]
@@ -236,22 +282,35 @@ def run(
     return rows
 
 
-def judged(made: HeatmapRelease, sums: CellSums) -> tuple[float, float]:
+def judged(shown: FloatArray, sums: CellSums) -> tuple[float, float]:
     """EMD in sides, and similarity, both through the blur."""
     truth = np.zeros(AREA.grid.size)
     truth[sums.codes] = sums.units / sums.units.sum()
-    seen, shown = smooth(AREA.grid.image(truth), SIGMA), made.image(sigma=SIGMA)
+    seen = smooth(AREA.grid.image(truth), SIGMA)
     return emd_share(shown, seen, AREA, level=5), similarity(shown, seen)
 
 
-def page(rows: Sequence[Row], trials: int) -> str:
-    """The table as a page."""
+def page(rows: Sequence[Row], trials: int, *, kept: Sequence[str] = ()) -> str:
+    """The table as a page; lines that are kept are those of models that were not run."""
     made = [
         f"| {row.users:,} | {row.name} | {row.method} | {row.emd:.4f} | {row.similarity:.3f} | "
         f"{row.cost.sent:,} | {about(row.cost.device)} | {about(row.seconds + row.cost.servers)} |"
         for row in rows
     ]
-    return PAGE.format(trials=trials, rows="\n".join(made))
+    order = [(model.name, model.method) for model in MODELS]
+
+    def place(line: str) -> tuple[int, int]:
+        users, name, method = (word.strip() for word in line.split("|")[1:4])
+        return int(users.replace(",", "")), order.index((name, method))
+
+    return PAGE.format(trials=trials, rows="\n".join(sorted([*made, *kept], key=place)))
+
+
+def kept_lines(path: Path, models: Sequence[TrustedModel]) -> list[str]:
+    """Lines of a page that are not of these models."""
+    names = [model.name for model in models]
+    lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("| 1")]
+    return [line for line in lines if line.split("|")[2].strip() not in names]
 
 
 def about(seconds: float) -> str:
@@ -268,15 +327,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="few people, in seconds")
     parser.add_argument("--trials", type=int, default=20, help="samples of the city")
     parser.add_argument("--page", type=Path, help="write the page here")
+    parser.add_argument("--only", help="run the models of one name; the page keeps its other rows")
     given = parser.parse_args(argv)
     users = (200,) if given.quick else USERS
     trials = 1 if given.quick else given.trials
+    models = [model for model in MODELS if given.only in (None, model.name)]
+    if not models:
+        raise SystemExit(f"there is no model {given.only!r}; nothing was run")
     place = synthetic_places(1, people=max(users), chance=chance)[0]
 
     def watch(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
-    found = page(run(place, users, trials, watch=watch), trials)
+    kept = kept_lines(given.page, models) if given.only and given.page else []
+    found = page(run(place, users, trials, models=models, watch=watch), trials, kept=kept)
     if given.page is None:
         print(found, end="")
     else:

@@ -72,17 +72,17 @@ def _function_cache() -> Any:
     """A cache of one function, in a folder that is named after its module and not after its path."""
     from numba.core import caching
 
-    class Locator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
+    class Locator(caching.UserProvidedCacheLocator):
         @classmethod
         def get_suitable_cache_subpath(cls, py_file: str) -> str:
             if os.environ.get("NUMBA_CACHE_DIR") or not Path(py_file).is_relative_to(HERE):
-                return str(super().get_suitable_cache_subpath(py_file))
+                return str(super().get_suitable_cache_subpath(py_file))  # type: ignore[no-untyped-call]
             return ".".join(Path(py_file).relative_to(HERE).with_suffix("").parts)
 
-    class Kept(caching.CompileResultCacheImpl):  # type: ignore[misc]
-        _locator_classes: ClassVar[list[Any]] = [Locator]
+    class Kept(caching.CompileResultCacheImpl):
+        _locator_classes: ClassVar[list[Any]] = [Locator]  # type: ignore[misc]
 
-    class FunctionCache(caching.FunctionCache):  # type: ignore[misc]
+    class FunctionCache(caching.FunctionCache):
         _impl_class = Kept
 
     return FunctionCache

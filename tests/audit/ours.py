@@ -28,6 +28,7 @@ from sfumato.audit.claims import implied
 from sfumato.audit.sequential.power import excluded_epsilon
 from sfumato.audit.verdict import Verdict
 from sfumato.graphon import FlippedDyads
+from sfumato.heatmap.local import KaryResponse, LocalAnswer, odds_below
 from sfumato.heatmap.methods import (
     JointMechanism,
     PrivateBounds,
@@ -181,6 +182,7 @@ ZOOM = Zoom(1, part_scale=64 * U, first_level=0)
 CUT_GRIDS = FromOneCell(1, total_scale=4 * U, first_scale=4 * U, second_scale=2 * U, fine=1)
 
 HALF = "half the noise"
+ELSEWHERE = Pair([5, 0, 0, 0], [0, 0, 0, 5], "a user who is elsewhere")
 OURS = (
     Ours(
         "discrete-laplace",
@@ -250,6 +252,20 @@ OURS = (
         (
             Broken(
                 "one entry counted", RandomisedResponse(1, 2), Pair([0, 0], [1, 1], "both answers")
+            ),
+        ),
+    ),
+    Ours(
+        "local-answer",
+        LocalAnswer(KaryResponse(4, odds_below(1)), Fraction(1)),
+        Bound(ReplaceUser(), 4, linf=5, model="local"),
+        one_by_one,
+        (ELSEWHERE, Pair([0, 0, 0, 0], [0, 5, 0, 0], "a place, or none in the map")),
+        (
+            Broken(
+                "twice the epsilon",
+                LocalAnswer(KaryResponse(4, odds_below(2)), Fraction(2)),
+                ELSEWHERE,
             ),
         ),
     ),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -256,7 +257,13 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert identity is None
         return summed(rows, columns, area, source, unit, None if groups is None else tuple(groups))
 
-    monkeypatch.setattr(MAKING, "open_rows", lambda rows, *_: rows.source)
+    class Opened(tuple[Any, ...]):
+        """The rows as they are, which say what counts them, as a table does."""
+
+        def get_backend(self) -> Any:
+            return SimpleNamespace(name="duckdb")
+
+    monkeypatch.setattr(MAKING, "open_rows", lambda rows, *_: Opened(rows.source))
     monkeypatch.setattr(MAKING, "sum_cells", sum_cells)
 
 

@@ -156,14 +156,17 @@ def test_help_says_what_is_required() -> None:
     assert run.output.count("[required]") == 4  # with INPUT
 
 
-def test_a_dry_run_does_not_look_for_the_rows(
+def test_a_dry_run_looks_for_the_file_and_charges_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whether a file is there is public, and who plans wants to know."""
     monkeypatch.chdir(tmp_path)
     Ledger.create("city.ledger", PureDP(1), unit="user", source="city")
     words = f"none.csv --epsilon 1 --ledger city.ledger --out map.png --user user --bounds {BOX}"
     run = CliRunner().invoke(app, ["heatmap", "release", *words.split(), "--dry-run"])
-    assert run.exit_code == 0, run.output
+    assert run.exit_code == 4, run.output
+    assert "none.csv" in run.stderr
+    assert Ledger("city.ledger").statement().entries == ()
 
 
 def test_a_dry_run_takes_no_missing_file_for_another_table(

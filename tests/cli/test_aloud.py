@@ -23,11 +23,13 @@ ROOT = Path(__file__).parents[2]
 # Written down here once more: the table of the package must not be judged by itself.
 ALOUD = {
     "public", "one_row_one_user", "prior", "per_source", "largest", "beside", "baseline", "reference",
+    "most_epsilon", "most_delta",
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until",
     "share", "bounds_share", "mass_per_period", "mass_per_value", "method_option",
     "overwrite", "team", "other_table", "anew",
 }  # fmt: skip
 COSTS = {
+    "most_epsilon", "most_delta",
     "epsilon", "delta", "rho", "budget_epsilon", "budget_delta", "window", "since", "until", "share",
     "bounds_share", "mass_per_period", "mass_per_value", "method_option", "team", "other_table",
     "anew",
@@ -39,7 +41,7 @@ ANOTHER_THING = {
 OTHERS = """
     curious days me names parties timeout
     answers ask at_most campaign listen place
-    adder at batch devices enrolled listen memory shuffler token trial units wait
+    adder anybody at batch devices enrolled listen memory shuffler token trial units wait
     ambient each over_bounds offsets origin passphrase passphrase_file replaced round_time sensor value
     against as_shares audits average band between bits blur bound bounds bounds_file budget by calibration
     cells certify cities claim columns command communities confidence config connection count

@@ -230,8 +230,10 @@ def test_the_other_commands_in_json() -> None:
         "empty",
         "side",
         "degrees",
+        "within",
+        "written",
     ]
-    columns = ["x", "y", "share", "real", "tested"]
+    columns = ["x", "y", "share", "within", "within_low", "within_high", "real", "tested"]
     assert [list(spot) for spot in spots["hotspots"]] == [columns] * 2
     shares = sorted(spot["share"] for spot in spots["hotspots"])
     assert shares == pytest.approx([0.25, 0.75], abs=0.05)

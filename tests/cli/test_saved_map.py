@@ -21,6 +21,7 @@ from sfumato.spaces.area import area_of_plane
 pytestmark = pytest.mark.unit
 
 AREA = area_of_plane((0, 0, 100, 100), 6)
+PLAIN = ["x", "y", "share", "within", "within_low", "within_high"]
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ def run(*words: str) -> str:
 
 def test_real_hotspots_are_marked(saved: Path) -> None:
     head, first, second = run(str(saved), "-k", "2").splitlines()
-    assert head.split() == ["x", "y", "share"]
-    assert first.split()[2:] == ["70.0%", "real"]
-    assert second.split()[2:] == ["30.0%"]
+    assert re.split("  +", head) == ["x", "y", "nearest to it", "within 2"]
+    assert first.split()[2:] == ["70.0%", "70.0%", "real"]
+    assert second.split()[2:] == ["30.0%", "30.0%"]
     told = json.loads(run(str(saved), "-k", "2", "--json"))
     assert [spot["real"] for spot in told["hotspots"]] == [True, False]
     (mark,) = told["marks"]
@@ -81,14 +82,35 @@ def test_on_the_ground_hotspots_are_told_in_metres(tmp_path: Path) -> None:
     assert said is not None, done.stderr
     assert float(said[1].replace(",", "")) == pytest.approx(mean, rel=0.05)
     assert float(said[3].replace(",", "")) == pytest.approx(lower, rel=0.05)
-    assert done.stdout.splitlines()[0].split() == ["lon", "lat", "share"]
-    assert list(told["hotspots"][0]) == ["x", "y", "share"]
+    head, row = (re.split("  +", line) for line in done.stdout.splitlines())
+    assert head == ["lon", "lat", "nearest to it", "within 200 m"]
+    # All of the mass is nearest to the only place there is, and not all of it is near.
+    assert row[2:] == ["100.0%", "70.0%"]
+    assert told["within"] == {"length": 200, "unit": "m"}
+
+
+def test_hotspots_are_written_as_a_table_and_as_points(tmp_path: Path) -> None:
+    area = public_area((11.20, 43.74, 11.32, 43.81), levels=6)
+    heatmap(area, [tile_at(area, 11.22, 43.76, users=700)]).write(tmp_path / "city.json")
+    table, points = tmp_path / "spots.csv", tmp_path / "spots.geojson"
+    for path in (table, points):
+        run(str(tmp_path / "city.json"), "-k", "1", "--out", str(path))
+    head, row = table.read_text().splitlines()
+    assert head.split(",") == ["x", "y", "share", "within", "within_low", "within_high"]
+    (feature,) = json.loads(points.read_text())["features"]
+    assert feature["geometry"]["coordinates"] == [float(one) for one in row.split(",")[:2]]
+    assert feature["properties"]["within"] == pytest.approx(1)
+    words = ["heatmap", "hotspots", str(tmp_path / "city.json"), "--out", str(table)]
+    assert CliRunner().invoke(app, words).exit_code == 8  # it exists
+    words[-1] = str(tmp_path / "spots.txt")
+    assert CliRunner().invoke(app, words).exit_code == 2
 
 
 def test_a_map_that_does_not_know_says_nothing_of_it(saved: Path) -> None:
     assert "real" not in run(str(saved.with_name("plain.json")), "-k", "2")
     told = json.loads(run(str(saved.with_name("plain.json")), "-k", "2", "--json"))
-    assert [list(spot) for spot in told["hotspots"]] == [["x", "y", "share"]] * 2
+    assert [list(spot) for spot in told["hotspots"]] == [PLAIN] * 2
+    assert all(spot["within_low"] is None for spot in told["hotspots"])
     assert "marks" not in told
 
 

@@ -93,9 +93,9 @@ def test_mass_per_period_and_a_ledger_of_user_days() -> None:
     assert " off, by map (all 90% intervals: " in off
     assert "looked at" not in off  # all four
     # Nobody is there on the second and the fourth day; one in twenty such maps is not told from others.
-    days = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
-    empty = [day for day in days if read_heatmap(f"day-{day}.json").empty]
-    assert set(empty) <= {days[1], days[3]}
+    each = [f"2026-01-0{day}" for day in (5, 6, 7, 8)]
+    empty = [day for day in each if read_heatmap(f"day-{day}.json").empty]
+    assert set(empty) <= {each[1], each[3]}
     assert marks == [
         f"{len(empty)} of 4 maps indistinguishable from empty: 19 of 20 maps of nobody stay below the "
         f"same mark ({', '.join(empty)})"

@@ -30,10 +30,10 @@ from sfumato.heatmap import (
 )
 from sfumato.heatmap.accuracy import noise_share
 from sfumato.heatmap.analysis import Zone, ZoneTotal
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.methods.baselines import CoarseMethod
 from sfumato.heatmap.results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,

@@ -70,7 +70,7 @@ def test_show_is_the_statement(ledger: Ledger) -> None:
 def test_create_is_the_statement() -> None:
     said = told("create", "b.ledger", "--unit", "user", "--source", "city", "--epsilon", "1/3")
     statement = Ledger("b.ledger").statement()
-    assert said == {"ledger": "b.ledger", **statement.to_json(), "undelivered": []}
+    assert said == {"ledger": "b.ledger", **statement.to_json()}
     assert statement.header.budget == PureDP("1/3")
     assert LedgerStatement.from_json(said) == statement
 

@@ -35,3 +35,13 @@ def test_the_page_has_every_model_and_the_bytes_of_the_plan() -> None:
             words = [f"{many:,}", "shuffled", f"pyramid, width {width}"]
             sent = next(row[5] for row in rows if row[:3] == words)
             assert sent == f"{plan.bytes_a_device:,}"
+
+
+def test_one_model_alone_leaves_the_rows_of_the_others(tmp_path: Path) -> None:
+    page = tmp_path / "trust.md"
+    page.write_text("| 100 | central | zoom | kept |\n| 100 | local | two rounds | replaced |\n")
+    assert trust.main(["--quick", "--only", "local", "--page", str(page)]) == 0
+    rows = [
+        cells(line) for line in page.read_text().splitlines() if line.startswith(("| 1", "| 2"))
+    ]
+    assert [row[:3] for row in rows] == [["100", "central", "zoom"], ["200", "local", "two rounds"]]

@@ -98,6 +98,14 @@ def test_shades_grow_with_values_and_stay_in_range(
     assert (found <= shades(np.sort(values), top=top)).all()
 
 
+@pytest.mark.parametrize("floor", [0.05, 0.5, 0.8])
+def test_what_is_below_the_floor_is_pale_however_high_that_is(floor: float) -> None:
+    """Just below it too: no darker than where the palette leaves the paper; clearly above, as it is."""
+    below, above = shades(np.array([0.99 * floor, 1.2 * floor]), top=1, floor=floor)
+    assert below <= 0.14
+    assert above == pytest.approx(np.sqrt(1.2 * floor))
+
+
 def test_the_palette_starts_at_the_paper_and_changes_evenly() -> None:
     for dark, paper in ((False, [255, 255, 255]), (True, [20, 22, 26])):
         colors = palette(dark)

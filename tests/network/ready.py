@@ -81,15 +81,20 @@ class FakeClock:
 
     def __init__(self, now_ms: int = START + 300, *, end_ms: int = 2**60) -> None:
         self.now, self.end = now_ms, end_ms
+        self.elapsed = 0
         self.waits: list[int] = []
 
     def now_ms(self) -> int:
         return self.now
 
+    def elapsed_ms(self) -> int:
+        return self.elapsed
+
     def wait_until(self, moment_ms: int) -> bool:
         self.waits.append(moment_ms)
         if moment_ms > self.end:
             return False
+        self.elapsed += max(0, moment_ms - self.now)
         self.now = max(self.now, moment_ms)
         return True
 

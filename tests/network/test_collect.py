@@ -113,6 +113,7 @@ def test_packets_over_mqtt_become_rounds_entities_and_state(
         store=str(tmp_path / "rounds.sqlite"),
         check_keys=keyed(tmp_path, hall),
         estimator="least",
+        grace_ms=1000 * WAIT,  # a round closes when it is whole, however busy the machine is
         track=2,
         lines=tmp_path / "rounds.jsonl",
         serve=0,
@@ -163,6 +164,7 @@ def test_what_came_while_the_collector_was_away_is_taken_when_it_is_back(
         store=str(tmp_path / "rounds.sqlite"),
         check_keys=keyed(tmp_path, hall),
         estimator="least",
+        grace_ms=1000 * WAIT,  # a round closes when it is whole, however busy the machine is
         track=0,
     )
     devices, sender = twins(hall), MqttClient(broker, client_id="devices again")

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
+from sfumato.network.collector import collector as collector_module
+from sfumato.network.collector.closed_rounds import RoundLines
+from sfumato.network.collector.collector import Output
 from sfumato.network.collector.rounds import ClosedRound
+from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
+from sfumato.network.wire import WireLoss
 from sfumato.sensing import Site
 from sfumato.sensing.release import CheckKeys, write_check_keys
 from sfumato.sensing.results import RecoveryResult
@@ -127,6 +133,102 @@ def test_missing_late_and_double_sensors_are_solved_without_and_said(
     collector.close()
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "cost",
+    [WireLoss("rho", 1e6), WireLoss("epsilon", 1e6, 0.5), WireLoss("epsilon", 1.0, 1e-300)],
+)
+def test_no_cost_that_a_device_states_stops_the_rounds(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, cost: WireLoss
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    one, *others = twins(hall)
+    feed(collector, others, 0, rng)
+    assert collector.take(*one.send(0, 0.1, cost=cost)) == "taken"
+    collector.turn()
+    assert sum(collector.state.rounds.values()) == 1
+    json.dumps(collector.state.to_json(), allow_nan=False)
+    collector.close()
+
+
+@pytest.mark.fault
+def test_outputs_and_a_store_that_fail_are_said_and_stop_nothing(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, heard = Clock(), Heard()
+    outputs: list[Output] = [RoundLines("/dev/full"), heard]
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, outputs=outputs)
+    devices = twins(hall)
+    walk(collector, clock, devices, range(1), rng)
+    assert len(heard.rounds) == 1
+    assert "cannot append to /dev/full: No space left" in collector.state.store_problem
+    read = collector.store._file  # type: ignore[attr-defined]
+    read.execute("DROP TABLE rounds")
+    collector._window = (None, 0)
+    walk(collector, clock, devices, range(1, 2), rng)
+    collector.forget_before(0)
+    assert "no such table" in collector.state.store_problem
+    assert (len(heard.rounds), collector.state.promise) == (2, None)
+    collector.close()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"exponent": 400, "values": (2**62,)},
+        {"exponent": 400, "sigma": 1e25},
+        {"sigma": 1e-140},
+        {"sigma": 1e-140, "values": (2**62,)},
+    ],
+)
+def test_one_odd_device_does_not_spoil_the_round_of_the_others(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, odd: dict[str, object]
+) -> None:
+    collector = Collector(config_of(tmp_path, hall), clock=Clock(), threads=False)
+    one, *others = twins(hall)
+    feed(collector, others, 0, rng)
+    assert collector.take(*one.send(0, 0.1, **odd)) == "taken"
+    collector.turn()
+    assert collector.state.rounds["recovered"] == 1
+    assert collector.state.last is not None
+    assert collector.state.last.missing == (hall.sensors.names[0],)
+    assert collector.state.devices[0].refused == {"odd-noise": 1}
+    collector.close()
+
+
+@pytest.mark.fault
+def test_a_track_that_fails_costs_no_recovery(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall, track=2), clock=clock, threads=False)
+    one, *others = twins(hall)
+    for number in range(2):
+        clock.now = START + number * PERIOD
+        feed(collector, others, number, rng)
+        collector.take(*one.send(number, 0.0, values=(2**62,)))
+        collector.turn()
+    assert (collector.state.rounds["recovered"], collector.state.track) == (2, None)
+    collector.close()
+
+
+@pytest.mark.fault
+def test_a_promise_that_cannot_be_added_up_is_left_out(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Promise:
+        raise InvalidParameter("too large to add up")
+
+    monkeypatch.setattr(collector_module, "promise_of", refuse)
+    clock = Clock()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    walk(collector, clock, twins(hall), range(1), rng)
+    assert (collector.state.rounds["recovered"], collector.state.promise) == (1, None)
+    collector.close()
+
+
 def test_a_collector_takes_up_where_it_was_left(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -153,6 +255,30 @@ def test_a_collector_takes_up_where_it_was_left(
     assert [one.state for one in read_rounds(config.store, site=hall.digest)] == ["recovered"] * 3
 
 
+def test_rounds_that_were_open_are_finished_however_late(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, config = Clock(), config_of(tmp_path, hall)
+    first = Collector(config, clock=clock, threads=False)
+    devices = twins(hall)
+    walk(first, clock, devices, range(2), rng)
+    feed(first, devices[:4], 2, rng)
+    first.turn()
+    first.store.close()  # as if it was killed
+    clock.now += 100 * config.horizon_ms
+    second = Collector(config, clock=clock, threads=False)
+    second.turn()
+    assert [one.round for one in second.store.rounds_since(0)] == [
+        START // PERIOD + n for n in range(3)
+    ]
+    # What comes for it now is kept, and opens nothing, after another start as well.
+    assert second.take(*devices[4].send(2, 0.1)) == "taken"
+    second.close()
+    third = Collector(config, clock=clock, threads=False)
+    assert (third.state.waiting, len(third.store.packets_since(0))) == (0, 17)
+    third.close()
+
+
 def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -177,6 +303,29 @@ def test_a_store_that_is_full_accepts_nothing_until_it_is_not(
     collector.turn()
     assert (len(acknowledged), collector.state.accepted) == (6, 6)
     assert collector.state.rounds["recovered"] == 1
+    collector.close()
+
+
+@pytest.mark.fault
+def test_what_comes_again_is_not_acknowledged_before_it_is_kept(hall: Site, tmp_path: Path) -> None:
+    collector = Collector(config_of(tmp_path, hall), clock=Clock(), threads=False)
+    kept, acknowledged = collector.store.add_packets, list[int]()
+
+    def full(_: object) -> None:
+        raise StoreFailed("the store is full")
+
+    collector.store.add_packets = full  # type: ignore[method-assign, assignment]
+    message = twins(hall)[0].send(0, 0.2)
+    assert collector.take(*message, lambda: acknowledged.append(1)) == "taken"
+    assert collector.take(*message, lambda: acknowledged.append(2)) == "resent"  # in the queue
+    collector.turn()
+    assert collector.take(*message, lambda: acknowledged.append(3)) == "resent"  # not kept
+    assert acknowledged == []
+    collector.store.add_packets = kept  # type: ignore[method-assign]
+    collector.turn()
+    assert acknowledged == [1, 2, 3]
+    assert collector.take(*message, lambda: acknowledged.append(4)) == "resent"
+    assert acknowledged == [1, 2, 3, 4]
     collector.close()
 
 
@@ -277,6 +426,16 @@ def test_a_stolen_device_is_shut_out_and_a_new_one_let_in_while_running(
     collector.close()
 
 
+def test_another_site_or_period_is_not_taken_while_running(hall: Site, tmp_path: Path) -> None:
+    config = config_of(tmp_path, hall)
+    collector = Collector(config, clock=Clock(), threads=False)
+    for other in (replace(config, site=corridor(8)), replace(config, period_ms=2 * PERIOD)):
+        with pytest.raises(InvalidInput, match="needs a new start"):
+            collector.reload(other)
+    assert collector.take(*twins(hall)[0].send(0, 0.1)) == "taken"
+    collector.close()
+
+
 def test_clock_jumps_of_the_collector_lose_no_later_round(
     hall: Site, tmp_path: Path, rng: np.random.Generator
 ) -> None:
@@ -285,8 +444,10 @@ def test_clock_jumps_of_the_collector_lose_no_later_round(
     devices = twins(hall)
     walk(collector, clock, devices, range(2), rng)
     clock.now += 3_600_000
-    assert feed(collector, devices, 2, rng) == ["too-late"] * 6
+    assert feed(collector, devices, 2, rng) == ["taken"] * 6  # kept, and no round is made of them
     collector.turn()
+    assert collector.state.refused == {"too-late": 6}
+    assert len(collector.store.packets_since(0)) == 18
     clock.now = START + 3 * PERIOD
     assert feed(collector, devices, 3, rng) == ["taken"] * 6
     clock.now -= 3_600_000

@@ -105,6 +105,12 @@ def test_replays_of_an_earlier_start_and_copies_are_told_apart(hall: Site) -> No
     assert taken(gate, *twice.send(1, 0.7)) == "conflict"
 
 
+def test_no_check_keys_are_nobodys_and_none_are_unchecked(hall: Site) -> None:
+    message = Twin(hall, 0).send(0, 0.5)
+    assert taken(gate_of(hall, check_keys={}), *message) == "unknown-device"
+    assert taken(gate_of(hall, check_keys=None), *message) == "taken"
+
+
 def test_reordering_is_taken_within_the_window_and_refused_beyond(hall: Site) -> None:
     window, twin = ReplayWindow(size=4), Twin(hall, 0)
     packets = [twin.packet(number, 0.5) for number in range(9)]
@@ -191,5 +197,5 @@ def test_what_is_remembered_of_rounds_is_bounded(hall: Site) -> None:
 
 
 def test_every_refusal_has_a_meaning(hall: Site) -> None:
-    told = {"late", "duplicate", "too-late", "too-early", "queue-full"}
+    told = {"late", "duplicate", "odd-noise", "too-late", "too-early", "queue-full"}
     assert told < set(MEANINGS)

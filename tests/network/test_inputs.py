@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.network.ready import make_sensor, make_site
 
-from sfumato.errors import InvalidInput
-from sfumato.network import MqttClient, embedded_broker
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.network import BrokerConfig, MqttClient, embedded_broker
 from sfumato.network.sensors import InputConfig, SensorConfig, read_sensor_config
 from sfumato.network.sensors.inputs import Input, open_input, parsed
 
@@ -98,6 +98,17 @@ def test_files_and_commands_are_asked_again(config: SensorConfig, tmp_path: Path
     source.close()
 
 
+def test_a_password_without_tls_stays_here_unless_it_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "p"
+    for host in ("localhost", "127.0.0.2", "::1"):
+        assert not BrokerConfig(host, password_file=file).is_tls
+    assert not BrokerConfig("b.local", password_file=file, tls=False).is_tls
+    assert BrokerConfig("b.local", password_file=file, tls=True).is_tls
+    assert BrokerConfig("b.local", password_file=file, ca_file=file).is_tls
+    with pytest.raises(InvalidParameter, match="goes over the network"):
+        BrokerConfig("b.local", password_file=file)
+
+
 def test_another_topic_is_heard(config: SensorConfig) -> None:
     with embedded_broker() as broker:
         told = InputConfig("mqtt", topics={"0": "esphome/hall/state"}, field="t", scale=0.5)
@@ -129,6 +140,11 @@ def test_another_topic_is_heard(config: SensorConfig) -> None:
         ("port = 1", "port = 70000", "a `port` below 65536"),
         ("port = 1", 'password = "secret"', "a password is in a file of its own, of mode 0600"),
         ("[broker]", "[broker", "it is not TOML"),
+        (
+            'host = "127.0.0.1"',
+            'host = "b.local"\npassword_file = "p"',
+            "goes over the network: say `tls`",
+        ),
     ],
 )
 def test_mistakes_in_sensor_toml_are_named(

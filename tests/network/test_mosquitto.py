@@ -83,20 +83,25 @@ def test_a_sensor_publishes_by_tls_with_its_password(broker: Mosquitto, tmp_path
 
 @pytest.mark.reference
 def test_a_device_writes_its_own_topic_and_no_other(broker: Mosquitto) -> None:
-    collector = secured(broker, "collector")
+    collector, acked, refused = secured(broker, "collector"), list[int](), list[str]()
     with heard(collector, "sfumato/1/#", username="collector") as got:
-        door = MqttClient(secured(broker, "door"), client_id="door", username="door")
+        door = MqttClient(
+            secured(broker, "door"), client_id="door", username="door", on_acked=acked.append,
+            on_refused=refused.append,
+        )  # fmt: skip
         door.start()
         assert door.connected.wait(PATIENCE)
-        for device in ("window", "collector", "door"):
-            door.publish(readings_topic("hall", device), device.encode())
-        door.publish("sfumato/1/hall/door/other", b"other")
-        door.publish(readings_topic("hall", "door"), b"end")
+        for tag, device in enumerate(("window", "collector", "door")):
+            door.publish(readings_topic("hall", device), device.encode(), tag=tag)
+        door.publish("sfumato/1/hall/door/other", b"other", tag=3)
+        door.publish(readings_topic("hall", "door"), b"end", tag=4)
         found = [got.get(timeout=PATIENCE)[1]]
         while found[-1] != b"end":
             found.append(got.get(timeout=PATIENCE)[1])
+        eventually(lambda: acked == [2, 4])  # what is refused is not taken for sent
         door.stop()
     assert found == [b"door", b"end"]
+    assert refused == ["Not authorized"] * 2  # said once, and again after something was taken
 
 
 @pytest.mark.reference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from tests.broken_disk import fill
 from tests.network.ready import SITE, START, FakeClock, Given, Kept, make_sensor, make_site
 
 from sfumato.errors import InvalidInput, LedgerBusy
-from sfumato.network import decode, is_checked, read_packets, unseal_packets
+from sfumato.network import decode, encode, is_checked, read_packets, unseal_packets
+from sfumato.network.collector import StoredPacket, open_store
 from sfumato.network.sensors import Sensor, SensorConfig, SensorRun, keep_rounds
 from sfumato.privacy import Ledger
+from sfumato.sensing.pipeline import make_device_key
 from sfumato.sensing.release import read_check_keys, read_master_key
 
 
@@ -31,7 +34,8 @@ def ran(
     config: SensorConfig, *values: dict[str, float], rounds: int = 3, clock: FakeClock | None = None,
     acked: bool = True, told: list[str] | None = None,
 ) -> tuple[SensorRun, Kept]:  # fmt: skip
-    sensor, time = Sensor(config), clock or FakeClock()
+    time = clock or FakeClock()
+    sensor = Sensor(config, now_ms=time.now)
     try:
         client = Kept(time, sensor.outbox if acked else None)
         run = keep_rounds(
@@ -104,7 +108,8 @@ def test_when_and_how_long_do_not_depend_on_what_was_read(folder: Path) -> None:
     ]
     seen = []
     for number, values in enumerate(inputs):
-        config = replace(make_sensor(folder), state=folder / f"state{number}")
+        make_device_key(folder / "master.key", folder / f"d{number}.key", name=f"d{number}")
+        config = make_sensor(folder, device=f"d{number}")
         clock = FakeClock()
         _, client = ran(config, *values, rounds=6, clock=clock)
         seen.append((clock.waits, [(when, len(payload)) for when, _, payload in client.sent]))
@@ -127,11 +132,28 @@ def test_a_missing_reading_sends_the_last_one_under_fresh_noise(folder: Path) ->
 
 
 @pytest.mark.unit
+def test_a_reading_is_not_held_into_another_window(folder: Path) -> None:
+    """Each window has a budget of its own: one reading in many of them would be averaged out."""
+    sensor = Sensor(make_sensor(folder, window="1m"))
+    began = START - START % 60_000
+    after = (1000, 2000, 60_000, 61_000, 120_000)
+    made = [sensor.make(began + ms, {"0": 3.0} if ms == 1000 else {}) for ms in after]
+    sensor.close()
+    found = unsealed(folder, made)
+    assert [status for _, status in found] == ["read", "held", "none", "none", "none"]
+    assert [value for value, _ in found[2:]] == [0, 0, 0]
+
+
+@pytest.mark.unit
 def test_what_was_not_acknowledged_is_sent_again_as_it_was(folder: Path) -> None:
     config = make_sensor(folder)
     _, first = ran(config, {"0": 1.0}, rounds=2, acked=False)
-    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400))
+    (config.state / "outbox" / "notes.packet").write_bytes(b"not ours")
+    (config.state / "outbox" / "7.packet").write_bytes(b"")
+    told: list[str] = []
+    run, second = ran(config, {"0": 1.0}, rounds=1, clock=FakeClock(START + 9_400), told=told)
     assert run.again == 2
+    assert ["is not a packet; it was not sent" in line for line in told] == [True]
     assert [payload for _, _, payload in second.sent[:2]] == [
         payload for _, _, payload in first.sent
     ]
@@ -164,6 +186,17 @@ def test_a_clock_that_jumps_makes_no_round_twice(folder: Path) -> None:
 
 
 @pytest.mark.fault
+def test_a_clock_that_runs_too_fast_makes_no_more_rounds(folder: Path) -> None:
+    class Fast(FakeClock):
+        def elapsed_ms(self) -> int:
+            return self.elapsed // 10  # ten seconds of the clock are one
+
+    clock = Fast(end_ms=START + 100_300)
+    run, _ = ran(make_sensor(folder), rounds=1000, clock=clock)
+    assert run.rounds in (10, 11)
+
+
+@pytest.mark.fault
 def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     config = make_sensor(folder)  # noise for an hour of rounds
     short = replace(config, budget=type(config.budget)("1/4", "1e-6"))
@@ -173,7 +206,9 @@ def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     assert run.rounds == 9
     left = [decode(payload).left.amount for _, _, payload in client.sent]
     assert left[5] > left[4]  # the next hour has its own
-    poor = replace(config, budget=type(config.budget)("1/40", "1e-6"), state=folder / "poor")
+    make_device_key(folder / "master.key", folder / "poor.key", name="poor")
+    config = make_sensor(folder, device="poor")
+    poor = replace(config, budget=type(config.budget)("1/40", "1e-6"))
     run, client = ran(poor, rounds=9, clock=FakeClock(begin), told=told)
     assert run.rounds + run.refused == 9
     assert len(entries(poor)) == run.rounds == len(client.sent)
@@ -212,12 +247,46 @@ def test_an_outbox_that_is_full_charges_nothing(folder: Path) -> None:
     assert (run.rounds, run.failed, len(entries(config))) == (2, 3, 2)
 
 
+@pytest.mark.fault
+def test_another_state_folder_is_silent_until_the_next_window(folder: Path) -> None:
+    """A budget is of a window, not of a folder: what another folder paid is not known."""
+    config = make_sensor(folder)
+    hour = START - START % 3_600_000 + 3_600_000
+    assert ran(config)[0].rounds == 3
+    other, told = replace(config, state=folder / "other"), list[str]()
+    for _ in range(2):  # a second start makes it no better
+        run, _ = ran(other, clock=FakeClock(end_ms=hour - 1), told=told)
+        assert run.rounds == 0
+    assert "nothing is made until the next window, 2026-11-18T12:00:00Z" in told[0]
+    _, client = ran(other, rounds=1)
+    assert decode(client.sent[0][2]).round_ms == hour
+    # The first folder has missed starts of the key: what was paid meanwhile is not in it.
+    _, client = ran(config, rounds=1, clock=FakeClock(hour + 500))
+    assert decode(client.sent[0][2]).round_ms == hour + 3_600_000
+    # A folder that has all starts goes on at once.
+    _, client = ran(config, rounds=1, clock=FakeClock(hour + 3_600_500))
+    assert decode(client.sent[0][2]).round_ms == hour + 3_601_000
+
+
+@pytest.mark.unit
+def test_the_last_round_is_in_the_newest_ledger_that_has_one(folder: Path) -> None:
+    sensor = Sensor(make_sensor(folder, window="1m"))
+    sensor.make(START + 1000, {})
+    sensor.outbox.sent(START + 1000)
+    sensor._ledger(datetime.fromtimestamp((START + 3_600_000) // 1000 // 60 * 60, UTC))
+    assert sensor.last_round() == START + 1000
+    sensor.close()
+
+
 @pytest.mark.unit
 def test_two_processes_cannot_have_one_sensor(folder: Path) -> None:
     config = make_sensor(folder)
     sensor = Sensor(config)
-    with pytest.raises(LedgerBusy, match="another process has the sensor"):
-        Sensor(config)
+    before = config.device_key.read_text()
+    for same in (config, replace(config, state=folder / "other")):
+        with pytest.raises(LedgerBusy, match="another process has the sensor"):
+            Sensor(same)
+    assert config.device_key.read_text() == before
     sensor.close()
     Sensor(config).close()
 
@@ -233,6 +302,9 @@ def test_what_does_not_fit_together_is_refused_before_the_key_moves(folder: Path
     ):
         with pytest.raises(InvalidInput, match=message):
             Sensor(wrong)
+    make_device_key(folder / "master.key", folder / "c.key", name="collector")
+    with pytest.raises(InvalidInput, match="no device may be called 'collector'"):
+        Sensor(replace(config, device_key=folder / "c.key"))
     replace(SITE, name="hall", step=Fraction(1)).write(folder / "other.json")
     with pytest.raises(InvalidInput, match="made for another site"):
         Sensor(replace(config, site=folder / "other.json"))
@@ -253,6 +325,30 @@ def test_the_key_holder_refuses_what_others_made(folder: Path) -> None:
     assert (len(found.rows), found.refused) == (2, 3)
     log = (folder / "master.key.log").read_text()
     assert re.search(r'"what": "unsealed".*"times": 2', log)
+
+
+@pytest.mark.unit
+def test_forged_packets_stop_no_unsealing_and_a_store_is_read_too(folder: Path) -> None:
+    config = make_sensor(folder)
+    _, client = ran(config, {"0": 1.0}, rounds=2)
+    good = [decode(payload) for _, _, payload in client.sent]
+    forged = [
+        replace(good[0], site="ab" * 16),
+        replace(good[0], device="nobody"),
+        replace(good[0], epoch=(2**31).to_bytes(4, "big") + bytes(8)),
+    ]
+    found = unseal_packets([*forged, *good], folder / "master.key", site=SITE)
+    assert (len(found.rows), found.refused) == (2, 3)
+    other = unseal_packets(good, folder / "master.key", site=replace(SITE, step=Fraction(1)))
+    assert (len(other.rows), other.refused) == (0, 2)
+    store = open_store(folder / "rounds.sqlite", site=SITE.digest)
+    rows = [StoredPacket("door", 0, one.first, one.first, True, encode(one)) for one in good]
+    store.add_packets([*rows, StoredPacket("door", 0, 9, 9, True, b"no packet")])
+    again = unseal_packets(read_packets(folder / "rounds.sqlite"), folder / "master.key", site=SITE)
+    store.close()
+    assert (again.rows, again.refused) == (found.rows, 1)
+    with pytest.raises(InvalidInput, match="cannot read"):
+        list(read_packets(folder / "none.sqlite"))
 
 
 @pytest.mark.unit

@@ -123,6 +123,10 @@ def test_check_keys_are_of_devices_in_use(folder: Path) -> None:
     assert run("keys", "rotate", "master.key", "w2.key", "--name", "window").exit_code == 0
     assert run("keys", "check", "master.key", "new.key").exit_code == 0
     assert list(json.loads((folder / "new.key").read_text())["devices"]) == ["door", "window~2"]
+    for name in ("door", "window"):
+        assert run("keys", "retire", "master.key", "--name", name).exit_code == 0
+    assert run("keys", "check", "master.key", "new.key", "--overwrite").exit_code == 0
+    assert json.loads((folder / "new.key").read_text())["devices"] == {}  # nobody is let in
 
 
 LIVE = """

@@ -63,6 +63,28 @@ def test_what_was_kept_is_there_after_a_restart(place: str) -> None:
     again.close()
 
 
+@pytest.mark.fault
+def test_a_connection_that_broke_is_made_anew(postgres: str) -> None:
+    store = open_store(postgres, site=SITE)
+    before = store.count_rounds(0)
+    store._base.disconnect()  # type: ignore[attr-defined]
+    with pytest.raises(StoreFailed, match="could not be read"):
+        store.count_rounds(0)
+    assert store.count_rounds(0) == before
+    store.close()
+
+
+@pytest.mark.fault
+def test_a_store_that_cannot_be_read_or_cleared_says_so(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "a.sqlite", site=SITE)
+    store._file.execute("DROP TABLE rounds")
+    with pytest.raises(StoreFailed, match="could not be read"):
+        store.count_rounds(0)
+    with pytest.raises(StoreFailed, match="could not be cleared"):
+        store.forget_before(1)
+    store.close()
+
+
 def test_a_url_of_sqlite_is_a_file(tmp_path: Path) -> None:
     open_store(f"sqlite:///{tmp_path}/a.sqlite", site=SITE).close()
     assert (tmp_path / "a.sqlite").exists()

@@ -15,22 +15,26 @@ import pytest
 from tests.network import wire_answers
 from tests.network.mosquitto import running_mosquitto
 
+from sfumato.errors import NoiseExhausted
 from sfumato.network import BrokerConfig, MqttClient, decode, encode, is_checked, unseal_packets
 from sfumato.network.sensors import device_table
 from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
+from sfumato.privacy.noise import keyed_draws
 from sfumato.sensing.release import MasterKey
 
 pytestmark = pytest.mark.golden
 
 ROOT = Path(__file__).parents[2]
-KNOWN: list[dict[str, Any]] = json.loads((ROOT / "contracts" / "wire-v1.json").read_text())[
-    "answers"
-]
+CONTRACT = json.loads((ROOT / "contracts" / "wire-v1.json").read_text())
+KNOWN: list[dict[str, Any]] = CONTRACT["answers"]
+REFUSED: list[dict[str, Any]] = CONTRACT["refused"]
 STATUSES = {"read": 0, "held": 1, "none": 2}
 
 
 def head_of(answer: dict[str, Any]) -> bytes:
     """The first bytes and the name, the status in it not masked: what a device packs itself."""
+    if "head" in answer:
+        return bytes.fromhex(answer["head"])
     name = answer["device"].encode()
     head = bytearray(bytes.fromhex(answer["payload"])[: 113 + len(name)])
     head[57] = STATUSES[answer["status"]]
@@ -56,6 +60,11 @@ def request_of(answer: dict[str, Any]) -> str:
 
 def test_the_package_makes_the_known_packets_and_takes_their_noise_off() -> None:
     assert json.loads(json.dumps(wire_answers.answers())) == KNOWN
+    assert json.loads(json.dumps(wire_answers.refused())) == REFUSED
+    for answer in REFUSED:
+        law = GaussianLaw(answer["sigma"])
+        with pytest.raises(NoiseExhausted):
+            keyed_draws(bytes(32), bytes(12), law, first=answer["first"], size=len(answer["units"]))
     for answer in KNOWN:
         packet = decode(bytes.fromhex(answer["payload"]))
         assert encode(packet).hex() == answer["payload"]
@@ -75,13 +84,19 @@ def c_twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def run_c(program: Path, answer: dict[str, Any], *more: str) -> str:
+def asked_c(
+    program: Path, answer: dict[str, Any], *more: str, request: str = ""
+) -> subprocess.CompletedProcess[str]:
     table = program.parent / "table"
     table.write_bytes(table_of(answer))
-    run = subprocess.run(
-        [str(program), str(table), *more], input=request_of(answer), capture_output=True, text=True,
-        check=False,
+    return subprocess.run(
+        [str(program), str(table), *more], input=request or request_of(answer), capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
+
+
+def run_c(program: Path, answer: dict[str, Any], *more: str) -> str:
+    run = asked_c(program, answer, *more)
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()
 
@@ -89,6 +104,21 @@ def run_c(program: Path, answer: dict[str, Any], *more: str) -> str:
 def test_the_twin_in_c_gives_the_known_packets(c_twin: Path) -> None:
     for answer in KNOWN:
         assert run_c(c_twin, answer) == answer["payload"]
+
+
+def test_the_twin_in_c_refuses_draws_that_would_come_again(c_twin: Path) -> None:
+    for answer in REFUSED:
+        run = asked_c(c_twin, answer)
+        assert (run.returncode, run.stderr) == (1, "the draws of this epoch are used up\n")
+
+
+def test_the_twin_in_c_refuses_what_is_longer_than_its_place(c_twin: Path) -> None:
+    lines = request_of(KNOWN[0]).splitlines()
+    for at, why in ((0, "step key"), (1, "check key"), (3, "head")):
+        long = [*lines]
+        long[at] = "a" * 4000
+        run = asked_c(c_twin, KNOWN[0], request="\n".join(long) + "\n")
+        assert (run.returncode, run.stderr) == (1, f"{why}\n")
 
 
 def test_the_twin_in_c_publishes_and_is_accepted(c_twin: Path, tmp_path: Path) -> None:
@@ -116,10 +146,14 @@ for name in json.load(open("/cases.json")):
     one = json.load(open("/" + name + ".json"))
     with open("/" + name + ".table", "rb") as file:
         table = twin.Table(file.read())
-    made = twin.packet(
-        bytes.fromhex(one["head"]), bytes.fromhex(one["step_key"]), bytes.fromhex(one["check_key"]),
-        one["law"], table, one["readings"],
-    )
+    try:
+        made = twin.packet(
+            bytes.fromhex(one["head"]), bytes.fromhex(one["step_key"]), bytes.fromhex(one["check_key"]),
+            one["law"], table, one["readings"],
+        )
+    except ValueError:
+        print("refused")
+        continue
     print("".join("%02x" % byte for byte in made))
 """
 RUNNER = """
@@ -139,9 +173,9 @@ def test_the_twin_in_micropython_gives_the_known_packets(tmp_path: Path) -> None
     folder = tmp_path / "files"
     folder.mkdir()
     shutil.copy(ROOT / "devices" / "micropython" / "sfumato_sensor.py", folder)
-    names = [f"case{number}" for number in range(len(KNOWN))]
+    names = [f"case{number}" for number in range(len(KNOWN + REFUSED))]
     (folder / "cases.json").write_text(json.dumps(names))
-    for name, answer in zip(names, KNOWN, strict=True):
+    for name, answer in zip(names, KNOWN + REFUSED, strict=True):
         given = {
             "head": head_of(answer).hex(), "law": law_of(answer),
             "step_key": answer["step_key"], "check_key": answer["check_key"],
@@ -156,4 +190,5 @@ def test_the_twin_in_micropython_gives_the_known_packets(tmp_path: Path) -> None
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split() == [answer["payload"] for answer in KNOWN]
+    known = [answer["payload"] for answer in KNOWN]
+    assert run.stdout.split() == known + ["refused"] * len(REFUSED)

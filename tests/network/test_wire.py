@@ -151,8 +151,13 @@ def test_malformed_payloads_are_refused_and_nothing_else(key: bytes) -> None:
     [
         ("sigma", float("nan"), "sigma is a finite number above 0"),
         ("sigma", float("inf"), "sigma is a finite number above 0"),
-        ("cost", WireLoss("rho", -1.0), "a loss is finite"),
-        ("cost", WireLoss("rho", 1.0, 0.5), "a loss is finite"),
+        ("exponent", 401, "an exponent lies in"),
+        ("exponent", -600, "a deviation lies in"),
+        ("sigma", 1e300, "a deviation lies in"),
+        ("cost", WireLoss("rho", -1.0), "a loss lies in"),
+        ("cost", WireLoss("rho", 1.1e6), "a loss lies in"),
+        ("left", WireLoss("epsilon", 1.0, 1e-301), "a loss lies in"),
+        ("cost", WireLoss("rho", 1.0, 0.5), "a loss lies in"),
         ("sensors", (3, 3), "readings of different sensors"),
         ("device", "", "a device's name"),
         ("device", "a\n", "a device's name"),
@@ -183,5 +188,7 @@ def test_topics_name_the_device() -> None:
         assert topic.count("/") == 4
         assert not set("+#") & set(topic)
         assert device_of(topic) == device
+    for other in ("sfumato/1/hall/%64oor/readings", "sfumato/1/hall//readings", "sfumato/1/a"):
+        assert device_of(other) is None
     assert device_of("sfumato/1/hall/door/other") is None
     assert device_of("sfumato/2/hall/door/readings") is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sfumato.network import Packet, WireLoss, WireWindow, encode, sealed
@@ -91,12 +91,24 @@ def answers() -> list[dict[str, Any]]:
     return [made(*case) for case in cases()]
 
 
+def refused() -> list[dict[str, Any]]:
+    """What must be refused: two blocks a draw, and the last draw beyond the counters of the epoch."""
+    blank, units, status = cases()[1]
+    blank = replace(blank, first=2**31 - 2)
+    head = bytearray(encode(blank)[: 113 + len(blank.device.encode())])
+    head[57] = ("read", "held", "none").index(status)
+    whole = made(replace(blank, first=0), units, status) | {"first": blank.first}
+    del whole["payload"]
+    return [whole | {"head": head.hex()}]
+
+
 if __name__ == "__main__":
     json.dump(
         {
             "format": "sfumato-wire/1",
             "specification": "docs/reference/wire.md",
             "answers": answers(),
+            "refused": refused(),
         },
         sys.stdout,
         indent=1,

@@ -247,3 +247,12 @@ def test_the_same_audit_refutes_what_is_broken() -> None:
     )
     losses = [either_way(two, 1.0) for two in (good, bare, whole)]
     assert losses[0] < 0.02 < 0.1 < min(losses[1:]), "too few messages tell more than their sum"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("epsilon", "distance", "sums"), [(1, 1, 0), (1, 1, -3), (1, -1, 1), (-1, 1, 1)]
+)
+def test_no_delta_is_made_of_less_than_nothing(epsilon: int, distance: int, sums: int) -> None:
+    with pytest.raises(InvalidParameter, match="1 or more sums"):
+        mixed_delta(Fraction(epsilon), Fraction(distance), sums)

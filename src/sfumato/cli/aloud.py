@@ -32,6 +32,8 @@ ALOUD = {
     "rho",
     "budget_epsilon",
     "budget_delta",
+    "most_epsilon",
+    "most_delta",
     "window",
     "since",
     "until",

@@ -91,7 +91,8 @@ def create(
     devices: Annotated[
         int | None,
         typer.Option(
-            help="How many devices take part at most, for shuffled; as many as a batch, unless given."
+            help="How many devices take part at most, for shuffled; as many as a batch, unless given.",
+            min=2,
         ),
     ] = None,
     team: Annotated[

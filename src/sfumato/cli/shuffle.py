@@ -14,6 +14,7 @@ from sfumato.cli.heatmap.maps import one_thread
 from sfumato.cli.heatmap.options import Epsilon, Out, Overwrite, Title, aloud, watching
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
+from sfumato.errors import InvalidParameter
 
 app = typer.Typer(
     help="Shuffled maps: devices add noise in shares, a shuffler mixes what they send, nobody sees rows.",
@@ -29,7 +30,9 @@ PlanFile = Annotated[
 Where = Annotated[
     str, typer.Option("--shuffler", help="HOST:PORT of the shuffler.", show_default=False)
 ]
-Patience = Annotated[float, typer.Option(help="Seconds to wait for the next round.", min=1)]
+Patience = Annotated[
+    float, typer.Option(help="Seconds that the shuffler may be silent; devices wait longer.", min=1)
+]
 
 
 @app.command()
@@ -58,7 +61,7 @@ def plan(
     out: Annotated[Path, typer.Option(help="The plan's file.", show_default=False)],
     epsilon: Epsilon,
     devices: Annotated[
-        int, typer.Option(help="How many devices take part at most.", show_default=False)
+        int, typer.Option(help="How many devices take part at most.", show_default=False, min=2)
     ],
     batch: Annotated[
         int,
@@ -118,14 +121,23 @@ def serve(
     enrolled: Annotated[
         Path | None,
         typer.Option(
-            help="A file with the SHA-256 of the token of each device that may report, one a line; without "
-            "it anybody may, and whoever reports often counts as many."
+            help="A file with the SHA-256 of the token of each device that may report, one a line."
         ),
     ] = None,
+    anybody: Annotated[
+        bool,
+        typer.Option(
+            "--anybody",
+            help="Instead of --enrolled: anybody may report, and whoever does often counts as many.",
+        ),
+    ] = False,
     wait: Annotated[
         float, typer.Option(help="Seconds that a round waits for devices.", min=0)
     ] = 600,
-    memory: Annotated[int, typer.Option(help="Bytes of reports that are held at most.")] = 2**31,
+    memory: Annotated[
+        int,
+        typer.Option(help="Bytes that reports may take, mixed; the plan says how many it needs."),
+    ] = 2**31,
     quiet: Quiet = False,
 ) -> None:
     """Run the shuffler until the map is done: it takes one report a device, mixes, forwards and forgets.
@@ -137,6 +149,10 @@ def serve(
     from sfumato.heatmap.shuffled import Keys, Shuffler, parse_address, read_enrolled, read_plan
 
     host, port = parse_address(listen)
+    if anybody is (enrolled is not None):
+        raise InvalidParameter(
+            "say who may report: `enrolled` with a file, or `anybody`; nothing was started"
+        )
     with told_of_signals(), watching(quiet=quiet) as watch:
         shuffler = Shuffler(
             read_plan(plan),
@@ -173,8 +189,16 @@ def send(
     memory: Annotated[
         Path | None,
         typer.Option(
-            help="A file in which the device notes what it has answered, so that it never does twice."
+            help="A file in which the device notes what it has answered, so that it never does twice; needed, "
+            "but for a trial."
         ),
+    ] = None,
+    most_epsilon: Annotated[
+        str | None,
+        typer.Option(help="What all plans in the memory may cost this device together."),
+    ] = None,
+    most_delta: Annotated[
+        str | None, typer.Option(help="The delta of all plans in the memory together, at most.")
     ] = None,
     trial: Annotated[
         Path | None,
@@ -204,9 +228,22 @@ def send(
     if trial is not None:
         devices = devices_of_rows(agreed, trial)
     else:
+        if memory is None:
+            raise InvalidParameter(
+                "a device that forgets what it has answered answers twice: give `memory`; nothing was sent"
+            )
         own = None if token is None else read_token(token)
         places = [parse_place(one) for one in at or ()]
-        devices = [Device(agreed, places, token=own, memory=memory)]
+        devices = [
+            Device(
+                agreed,
+                places,
+                token=own,
+                memory=memory,
+                most_epsilon=most_epsilon,
+                most_delta=most_delta,
+            )
+        ]
     with told_of_signals(), watching(quiet=quiet or json) as watch:
         found = send_reports(devices, shuffler, timeout=timeout, watch=watch)
     show(found.to_json(), shuffled_text(found), json=json)
@@ -225,7 +262,12 @@ def collect(
     note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
     team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
     overwrite: Overwrite = False,
-    timeout: Patience = 1200,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="Seconds to wait for a round; a minute more than the shuffler, at least."
+        ),
+    ] = 1200,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -22,7 +22,7 @@ from .recovery.placement import draw_placement
 from .recovery.plane import draw_plane_recovery
 from .recovery.spectrum import draw_conditioning
 from .recovery.track import draw_line_track, draw_plane_track
-from .style import TOPS, glow, palette, round_number, shades
+from .style import TOPS, glow, palette, round_number, shade_script, shades
 
 __all__ = [
     "TOPS",
@@ -71,5 +71,6 @@ __all__ = [
     "round_number",
     "rounds_page",
     "scale_bar",
+    "shade_script",
     "shades",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.figures.flows import SHORTEST, Arrows
-from sfumato.figures.map_sheet import Frame, Words, draw_places, new_sheet, png_of
+from sfumato.figures.map_sheet import Frame, Words, bar_corner, draw_places, new_sheet, png_of
 from sfumato.figures.overlay import Overlay, draw_outline, draw_overlay, explain
 from sfumato.figures.style import (
     ARROW,
@@ -71,8 +72,8 @@ def draw_difference(
     )
     draw_overlay(axis, hatch, over=False)
     if layers.lines:
-        draw_outline(axis, layers.lines, over=True)
-    _arrows(axis, layers)
+        draw_outline(axis, layers.lines)
+    _arrows(axis, layers, frame)
     explain(sheet.figure, hatch, left=sheet.edge, top=sheet.legend_bottom + 0.1, ring=False)
     sheet.draw_words()
     _legend(sheet.figure, sheet.legend, box=sheet.legend_box, top=top)
@@ -93,15 +94,31 @@ def _map(axis: Axes, values: FloatArray, frame: Frame, *, top: float) -> None:
         spine.set_color(FRAME)
 
 
-def _arrows(axis: Axes, layers: DifferenceLayers) -> None:
-    """Arrows whose length grows with the root of the mass that passes; none where hardly any does."""
+def _arrows(axis: Axes, layers: DifferenceLayers, frame: Frame) -> None:
+    """Arrows whose length grows with the root of the mass that passes.
+
+    There is none where hardly any passes, none on ground that is hatched, and none over the scale bar.
+    """
     flow = layers.arrows
     if flow is None or not flow.mass.max() > 0:
         return
     west, south, east, north = layers.extent
     across, up = (east - west) / layers.cells, (north - south) / layers.cells
     share = np.sqrt(flow.mass / flow.mass.max())
-    shown = share >= SHORTEST
+    shown = (share >= SHORTEST) & _on_sure_ground(flow, layers)
+    x, y = west + (flow.x + 0.5) * across, south + (flow.y + 0.5) * up
+    if frame.meter is not None:
+        right, over = bar_corner(axis, frame)
+        low_x, low_y, high_x, high_y = frame.window
+        part_x, part_y = (x - low_x) / (high_x - low_x), (y - low_y) / (high_y - low_y)
+        reach_x, reach_y = (
+            0.65 * flow.block * cell / whole
+            for cell, whole in ((across, high_x - low_x), (up, high_y - low_y))
+        )
+        above = 1 - part_y if frame.downward else part_y
+        shown &= (part_x - reach_x > right) | (above - reach_y > over)
+    if not shown.any():
+        return
     along = 1.3 * flow.block * share[shown] / np.hypot(flow.east, flow.north)[shown]
     style: dict[str, Any] = {
         "angles": "xy", "scale_units": "xy", "scale": 1, "pivot": "mid", "units": "xy", "minlength": 0,
@@ -109,10 +126,26 @@ def _arrows(axis: Axes, layers: DifferenceLayers) -> None:
         "headaxislength": 3.2,
     }  # fmt: skip
     axis.quiver(
-        west + (flow.x[shown] + 0.5) * across, south + (flow.y[shown] + 0.5) * up,
+        x[shown], y[shown],
         flow.east[shown] * along * across, flow.north[shown] * along * up,
         color=ARROW, edgecolor="white", linewidth=0.4, alpha=0.75, zorder=4, **style,
     )  # fmt: skip
+
+
+def _on_sure_ground(flow: Arrows, layers: DifferenceLayers) -> BoolArray:
+    """Which blocks have a place that is not hatched: from there or to there something moved for sure."""
+    rows, columns = layers.hatched.shape
+    sure = np.zeros(flow.x.shape, dtype=np.bool_)
+    for row, column in np.ndindex(*flow.x.shape):
+        (x0, x1), (y0, y1) = (
+            (
+                math.floor((middle + 0.5 - flow.block / 2) / layers.cells * many),
+                math.ceil((middle + 0.5 + flow.block / 2) / layers.cells * many),
+            )
+            for middle, many in ((flow.x[row, column], columns), (flow.y[row, column], rows))
+        )
+        sure[row, column] = not layers.hatched[max(y0, 0) : y1, max(x0, 0) : x1].all()
+    return sure
 
 
 def _legend(

@@ -58,7 +58,7 @@ def heatmap_figure(
     _map(axis, values, frame, shade=shade, under=under, size=(sheet.wide, sheet.high))
     draw_places(axis, frame)
     if outline:
-        draw_outline(axis, outline, over=under is not None)
+        draw_outline(axis, outline)
     if overlay is not None:
         draw_overlay(axis, overlay, over=under is not None)
         explain(sheet.figure, overlay, left=sheet.edge, top=sheet.legend_bottom + 0.1)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74
 TALLEST = 8.0
 WORDS = 5.2  # inches that words need at least
+BAR = 0.16  # inches from the scale bar to the edges of the map
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +263,12 @@ def scale_bar(frame: Frame) -> tuple[float, str]:
     return length / meters, said
 
 
+def bar_corner(axis: Axes, frame: Frame) -> tuple[float, float]:
+    """How far the scale bar and its words reach from the left and from below, in parts of the map."""
+    box, dpi = axis.get_window_extent(), axis.figure.dpi
+    return 1.5 * BAR * dpi / box.width + scale_bar(frame)[0], 0.4 * dpi / box.height
+
+
 def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
     """A bar of a round length on the ground, in the corner of a map so many inches wide."""
     from matplotlib.patches import Rectangle
@@ -269,7 +276,7 @@ def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
 
     share, said = scale_bar(frame)
     high = axis.get_window_extent().height / axis.figure.dpi
-    x, y, wide, thick = 0.16 / inches, 0.16 / high, share, 0.045 / high
+    x, y, wide, thick = BAR / inches, BAR / high, share, 0.045 / high
     style: dict[str, Any] = {"transform": axis.transAxes, "zorder": 5}
     axis.add_patch(
         Rectangle((x, y), wide, thick, facecolor="white", edgecolor=INK, linewidth=0.7, **style)

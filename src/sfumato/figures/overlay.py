@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ Box = tuple[float, float, float, float]
 
 # Inches: between lines of the hatch, of a line of words, and of the swatch before it.
 GAP, ROW, SWATCH = 0.07, 0.19, 0.26
+DASHES = (0, (2, 2.5))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +29,8 @@ class Overlay:
     """A hatch over the cells `silent` [row, column] of an extent, row 0 at the lowest y, and rings.
 
     Rings are x and y of their middles, all with the half-axes `reach` in x and y; all in map units.
-    The `extent` is low x, low y, high x, high y. Rings at `dashed` places are dashed. What has no
-    words is not there.
+    The `extent` is low x, low y, high x, high y. Rings at `dashed` places are dashed, with words of
+    their own. What has no words is not there.
     """
 
     silent: BoolArray
@@ -39,11 +40,12 @@ class Overlay:
     hatch_says: str
     rings_say: str
     dashed: tuple[tuple[float, float], ...] = ()
+    dashed_say: str = ""
 
     @property
     def lines(self) -> int:
         """How many lines of words it has."""
-        return bool(self.hatch_says) + bool(self.rings_say)
+        return bool(self.hatch_says) + bool(self.rings_say) + bool(self.dashed_say)
 
 
 def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
@@ -68,7 +70,7 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
     wide, high = overlay.reach
     for place, dashes in (
         *((place, "-") for place in overlay.rings),
-        *((place, (0, (2, 2.5))) for place in overlay.dashed),
+        *((place, DASHES) for place in overlay.dashed),
     ):
         ring = Ellipse(
             place, 2 * wide, 2 * high, fill=False, edgecolor=INK, linewidth=1.0, zorder=4,
@@ -78,12 +80,12 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
         axis.add_patch(ring)
 
 
-def draw_outline(axis: Axes, lines: Sequence[FloatArray], *, over: bool) -> None:
-    """Lines [position, x and y] of a map's ground; with a light edge where they lie `over` an image."""
+def draw_outline(axis: Axes, lines: Sequence[FloatArray]) -> None:
+    """Lines [position, x and y] of a map's ground, with a light edge, so that they show on dark ground too."""
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import Normal, withStroke
 
-    halo = [withStroke(linewidth=1.8, foreground="white", alpha=0.6), Normal()] if over else []
+    halo = [withStroke(linewidth=1.8, foreground="white", alpha=0.6), Normal()]
     drawn = LineCollection(
         list(lines), colors=INK, linewidths=0.6, alpha=0.7, zorder=2.5, path_effects=halo
     )
@@ -148,7 +150,7 @@ def explain(
 ) -> None:
     """Lines that say what hatch and rings mean, if they are there, in inches from left and bottom.
 
-    Without `ring` that of rings has no sign before it.
+    Before each stands its sign, dashed for dashed rings; without `ring` there is none for rings.
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Circle, Rectangle
@@ -157,18 +159,23 @@ def explain(
     width, height = figure.get_size_inches()
     inches = Affine2D().scale(1 / width, 1 / height) + figure.transFigure
     tall = 0.12
-    entries = [(overlay.hatch_says, False), (overlay.rings_say, True)]
-    for number, (said, rings) in enumerate(one for one in entries if one[0]):
+    entries: list[tuple[str, Any]] = [
+        (overlay.hatch_says, None),
+        (overlay.rings_say, "-"),
+        (overlay.dashed_say, DASHES),
+    ]
+    for number, (said, stroke) in enumerate(one for one in entries if one[0]):
         y = top - ROW * (number + 0.5)
         figure.text(
             (left + SWATCH + 0.07) / width, y / height, said, fontsize=FONT_SMALL, color=INK,
             va="center_baseline", parse_math=False,
         )  # fmt: skip
-        if rings:
+        if stroke is not None:
             if ring:
                 sign = Circle(
-                    (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0
-                )
+                    (left + SWATCH / 2, y), tall / 2, fill=False, edgecolor=INK, linewidth=1.0,
+                    linestyle=stroke,
+                )  # fmt: skip
                 sign.set_transform(inches)
                 figure.add_artist(sign)
             continue

@@ -51,6 +51,9 @@ STYLES = (
     ("#00838f", "P"), ("#6d4c41", "X"), ("#455a64", "*"),
 )  # fmt: skip
 
+# What may be noise is drawn no darker than this, and what is so many times above the mark as it is.
+PALE, RISE = 0.14, 1.2
+
 TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # of color scales: little of the scale is left unused
 
 
@@ -70,7 +73,7 @@ def palette(dark: bool = False) -> Pixels:
         colors, paper = colormaps[MAP_AT_NIGHT](0.1 + 0.9 * steps)[:, :3], np.array(NIGHT) / 255
     else:
         colors, paper = colormaps[MAP](0.9 * steps)[:, :3], np.ones(3)
-    blend = np.clip(steps / 0.14, 0, 1)[:, None]
+    blend = np.clip(steps / PALE, 0, 1)[:, None]
     return np.asarray(np.round(255 * (paper * (1 - blend) + colors * blend)), dtype=np.uint8)
 
 
@@ -111,10 +114,12 @@ def times() -> Colormap:
 
 
 def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
-    """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, paler below the floor.
+    """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, pale below the floor.
 
-    The root shows small places beside large ones. Below the floor, where values tell little, they
-    fade in proportion into the paper, so that what may well be noise does not look like a place.
+    The root shows small places beside large ones. Below the floor, where values tell little, nothing
+    is darker than PALE, and it fades in proportion into the paper, so that what may well be noise
+    does not look like a place, however high the floor is. From there to RISE times the floor the
+    color grows into its own.
 
     Args:
         values: Of any shape; below 0 counts as 0.
@@ -124,14 +129,39 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
     Returns:
         Numbers from 0 to 1, of the same shape.
 
-    >>> shades(np.array([0.0, 1.0, 4.0, 9.0]), top=4, floor=2)
-    array([0.  , 0.25, 1.  , 1.  ])
+    >>> shades(np.array([0.0, 1.0, 2.0, 4.0, 9.0]), top=4, floor=2)
+    array([0.  , 0.07, 0.14, 1.  , 1.  ])
     """
     clear = np.clip(values, 0, None)
-    shade: FloatArray = np.sqrt(np.minimum(clear, top) / top)
-    return (
-        shade * (np.minimum(clear, floor) / floor) if 0 < floor < math.inf else shade * (floor <= 0)
+    full: FloatArray = np.sqrt(np.minimum(clear, top) / top)
+    if floor <= 0:
+        return full
+    if floor == math.inf:
+        return np.zeros_like(full)
+    pale, times = np.minimum(full, PALE), np.minimum(clear, RISE * floor) / floor
+    return np.asarray(
+        (pale + (full - pale) * np.clip((times - 1) / (RISE - 1), 0, 1)) * np.minimum(times, 1)
     )
+
+
+def shade_script() -> str:
+    """The rule of `shades` for the scripts of pages: `shade(value, top, floor, held)`.
+
+    `held` is what is compared with the floor: the value itself, unless that is a part of a cell.
+
+    Returns:
+        JavaScript, to be put before a script that calls it.
+    """
+    return f"""\
+"use strict";
+const shade = (value, top, floor, held = value) => {{
+  const full = Math.sqrt(Math.min(value / top, 1));
+  if (!(floor > 0)) return full;
+  const pale = Math.min(full, {PALE}), times = held / floor;
+  const own = Math.min(Math.max((times - 1) / ({RISE} - 1), 0), 1);
+  return (pale + (full - pale) * own) * Math.min(times, 1);
+}};
+"""
 
 
 def round_number(value: float, steps: tuple[float, ...] = (1, 2, 5)) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -23,6 +22,8 @@ class LineLog:
             InvalidInput: It cannot be opened for appending.
         """
         try:
+            self.path = Path(path)
+            self._cut = False
             self._file = open(path, "ab+", buffering=0)  # noqa: SIM115 - as long as this lives
             size = self._file.seek(0, os.SEEK_END)
             self._file.seek(max(0, size - 1))
@@ -30,15 +31,26 @@ class LineLog:
                 self._file.write(b"\n")
         except OSError as problem:
             raise InvalidInput(f"cannot append to {path}: {problem.strerror}; {undone}") from None
-        self._torn = False
 
     def add(self, line: str) -> None:
-        """Append a line in one write; OSError where the disk takes no more, and the next line is a new one."""
-        data = (b"\n" if self._torn else b"") + line.encode() + b"\n"
-        self._torn = True
-        if self._file.write(data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self._torn = False
+        """Append a line in one write.
+
+        Args:
+            line: The line, without its end.
+
+        Raises:
+            InvalidInput: It could not be written whole; what was written of it is ended before the next.
+        """
+        data = (b"\n" if self._cut else b"") + line.encode() + b"\n"
+        try:
+            written = self._file.write(data)
+        except OSError as problem:
+            raise InvalidInput(
+                f"cannot append to {self.path}: {problem.strerror}; a line is lost"
+            ) from None
+        self._cut = written != len(data) and (self._cut or bool(written))
+        if written != len(data):
+            raise InvalidInput(f"cannot append to {self.path}: it is full; a line is lost")
 
     def sync(self) -> None:
         """Wait until the disk holds all lines."""

@@ -8,6 +8,7 @@ from .comparison.results import CompareResult
 from .export.archive import read_heatmap
 from .export.formats import register_format
 from .export.timelapse import write_timelapse
+from .hotspot_results import HotspotsResult
 from .inference.prior import read_prior
 from .methods.protocol import MapMethod
 from .methods.pyramid import PyramidMethod
@@ -30,7 +31,6 @@ from .private_map import FORMAT, HeatmapRelease
 from .render.release import as_text
 from .results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,

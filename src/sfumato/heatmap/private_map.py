@@ -275,6 +275,12 @@ class HeatmapRelease:
 
         return map_total(self)
 
+    @property
+    def usual_noise(self) -> float:
+        """The usual scale of the noise on a count, in users; 0 where it is not known."""
+        known = None if self.posterior is None else self.posterior.noise_scale
+        return self.noise_scale if known is None else known
+
     def hotspots(self, k: int) -> tuple[Hotspot, ...]:
         """The k places that best stand for the map, and the share of mass that is nearest to each."""
         return hotspots(self.shares, k)
@@ -416,7 +422,7 @@ class HeatmapRelease:
             "ledger": self.receipt.ledger,
             "entry": self.receipt.entry.to_json(),
             "tiles": self.tiles.to_json(),
-            "noise_scale": self.noise_scale,
+            "noise_scale": self.usual_noise,
             "noise": self.noise.to_json(),
             "mean_is_map": known is not None and known.mean_is_map,
             "counts": None if known is None or known.counts is None else known.counts.to_json(),

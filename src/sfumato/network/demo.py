@@ -26,7 +26,7 @@ from sfumato.network.collector import (
 from sfumato.network.demo_walk import Walker, demo_site
 from sfumato.network.mqtt import BrokerConfig, MqttClient
 from sfumato.network.sensors import InputConfig, Sensor, SensorConfig, SystemClock, keep_rounds
-from sfumato.network.topics import level_of
+from sfumato.network.topics import client_id_of, level_of
 from sfumato.privacy import ApproxDP
 from sfumato.sensing import Site, plan
 from sfumato.sensing.pipeline import (
@@ -154,6 +154,8 @@ def run_network_demo(
         raise InvalidInput(f"cannot write into {where}: {problem}; nothing was started") from None
     site, walk, layout = demo_site(where, roads=roads)
     site.write(where / "site.json")
+    tell("making ready: the first recovery on a machine makes machine code")
+    LiveRecovery(site, estimator=estimator).prepare()
     kept = _Kept()
     names = site.sensors.names[: sensors or len(site.sensors)]
     with ExitStack() as stack:
@@ -252,7 +254,7 @@ def _running(configs: list[SensorConfig], walker: Walker, clock: SystemClock) ->
         name = level_of(sensor.device.name)
         client = MqttClient(
             sensor.config.broker,
-            client_id=f"sfumato-{name}",
+            client_id=client_id_of(sensor.device.key_id, sensor.site.name, sensor.device.name),
             username=name,
             on_acked=sensor.outbox.sent,
         )

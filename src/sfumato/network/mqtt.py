@@ -32,7 +32,8 @@ class BrokerConfig:
         port: Its port; 1883 without TLS and 8883 with it, unless said.
         username: The user; "" for the name that whoever connects has.
         password_file: A file of mode 0600 whose first line is the password; None for none.
-        tls: Whether to speak TLS, with certificates that the system trusts or `ca_file` signed.
+        tls: Whether to speak TLS, with certificates that the system trusts or `ca_file` signed; None for no,
+            which a password for another machine does not allow.
         ca_file: The certificate of the authority that signed the broker's.
         protocol: "3.1.1", "5", or "auto": 5 where the broker offers it.
     """
@@ -41,7 +42,7 @@ class BrokerConfig:
     port: int = 0
     username: str = ""
     password_file: Path | None = None
-    tls: bool = False
+    tls: bool | None = None
     ca_file: Path | None = None
     protocol: Protocol = "auto"
 
@@ -52,6 +53,12 @@ class BrokerConfig:
             )
         if self.protocol not in ("3.1.1", "5", "auto"):
             raise InvalidParameter(f"`protocol` is 3.1.1, 5 or auto, got {self.protocol!r}")
+        unsaid = self.tls is None and not self.is_tls
+        if self.password_file is not None and unsaid and not _is_loopback(self.host):
+            raise InvalidParameter(
+                f"a password for {self.host} goes over the network: say `tls` = true or a `ca_file`, or "
+                "`tls` = false if everybody on the way may read it"
+            )
 
     @property
     def address(self) -> tuple[str, int]:
@@ -61,7 +68,7 @@ class BrokerConfig:
     @property
     def is_tls(self) -> bool:
         """Whether TLS is spoken."""
-        return self.tls or self.ca_file is not None
+        return bool(self.tls) or self.ca_file is not None
 
     def context(self) -> ssl.SSLContext:
         """What TLS checks: the broker's name and who signed its certificate."""
@@ -100,15 +107,17 @@ class MqttClient:
         subscribe: tuple[str, ...] = (),
         on_message: OnMessage | None = None,
         on_connected: Callable[[bool], None] | None = None,
+        on_refused: Callable[[str], None] | None = None,
     ) -> None:
         self.broker = broker
         self.connected = threading.Event()
         self._on_acked, self._on_message = on_acked, on_message
-        self._on_connected = on_connected
+        self._on_connected, self._on_refused = on_connected, on_refused
+        self._is_refusing = False
         self._subscribe = subscribe
         self._lock = threading.Lock()
         self._tags: dict[int, int] = {}
-        self._early: set[int] = set()
+        self._early: dict[int, bool] = {}
         self.protocol = protocol_of(broker) if broker.protocol == "auto" else broker.protocol
         self._client = self._made(client_id, username)
 
@@ -118,16 +127,17 @@ class MqttClient:
         self._client.loop_start()
 
     def publish(self, topic: str, payload: bytes, *, tag: int = 0, retain: bool = False) -> None:
-        """Send at least once; `on_acked(tag)` is called when the broker has it."""
+        """Send at least once; `on_acked(tag)` is called when the broker has it.
+
+        A broker of MQTT 5 may refuse it instead: `on_refused` is told why, once until it takes something.
+        """
         # Not under our lock: the client calls `_acked` under one of its own, which it takes here too.
         sent = self._client.publish(topic, payload, qos=AT_LEAST_ONCE, retain=retain)
         with self._lock:
-            early = sent.mid in self._early
-            if early:
-                self._early.discard(sent.mid)
-            else:
+            taken = self._early.pop(sent.mid, None)
+            if taken is None:
                 self._tags[sent.mid] = tag
-        if early and self._on_acked is not None:
+        if taken and self._on_acked is not None:
             self._on_acked(tag)
 
     @property
@@ -184,13 +194,17 @@ class MqttClient:
         if self._on_connected is not None:
             self._on_connected(connected)
 
-    def _acked(self, _: Client, __: Any, mid: int, ___: Any, ____: Any) -> None:
+    def _acked(self, _: Client, __: Any, mid: int, reason: Any, ____: Any) -> None:
+        taken = not reason.is_failure
         with self._lock:
             tag = self._tags.pop(mid, None)
             if tag is None:  # an answer that comes before `publish` has noted what it asked
-                self._early.add(mid)
-        if tag is not None and self._on_acked is not None:
+                self._early[mid] = taken
+        if tag is not None and taken and self._on_acked is not None:
             self._on_acked(tag)
+        if not taken and not self._is_refusing and self._on_refused is not None:
+            self._on_refused(str(reason))
+        self._is_refusing = not taken
 
     def _message(self, _: Client, __: Any, message: Any) -> None:
         if self._on_message is not None:
@@ -217,6 +231,15 @@ def protocol_of(broker: BrokerConfig, *, seconds: float = 3) -> Literal["3.1.1",
     # 0 is welcome; 0x86 and 0x87 are about the user, whom a broker of MQTT 5 asks for.
     known = len(answer) == 4 and answer[0] == 0x20 and answer[3] in (0x00, 0x85, 0x86, 0x87)
     return "5" if known and answer[1] > 2 else "3.1.1"
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _paho() -> Any:

@@ -6,11 +6,14 @@ that one line of an access list holds for all: `pattern write sfumato/1/+/%u/rea
 
 from __future__ import annotations
 
+import hashlib
 from urllib.parse import quote, unquote
 
 from sfumato.errors import InvalidParameter
 
 ROOT = "sfumato/1"
+COLLECTOR = "collector"
+"""No device is called so: it is the collector's user, and its level of topics."""
 """The first levels of all our topics: the name and the version of the wire format."""
 
 
@@ -45,6 +48,24 @@ def readings_filter(site: str) -> str:
     return f"{ROOT}/{level_of(site)}/+/readings"
 
 
+def client_id_of(key_id: str, site: str, device: str) -> str:
+    """What a device is called as a client of the broker: two sites on one broker may have a door each.
+
+    Args:
+        key_id: The public id of the master key.
+        site: The name of the site.
+        device: The name of the device.
+
+    Returns:
+        23 characters, as many as every broker of MQTT 3.1.1 takes.
+
+    >>> client_id_of("7d7683c82dcb29a6", "hall", "door")
+    'sfumato-abacac35345ae61'
+    """
+    whole = f"{key_id}/{level_of(site)}/{level_of(device)}"
+    return "sfumato-" + hashlib.sha256(whole.encode()).hexdigest()[:15]
+
+
 def device_of(topic: str) -> str | None:
     """The name of the device whose topic this is; None for another topic.
 
@@ -58,9 +79,10 @@ def device_of(topic: str) -> str | None:
     'door 1'
     """
     parts = topic.split("/")
-    if len(parts) != 5 or "/".join(parts[:2]) != ROOT or parts[4] != "readings":
+    if len(parts) != 5 or not parts[2] or not parts[3]:
         return None
-    return unquote(parts[3])
+    site, device = unquote(parts[2]), unquote(parts[3])
+    return device if topic == readings_topic(site, device) else None  # one spelling for each
 
 
 def level_of(name: str) -> str:

@@ -6,18 +6,20 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import InvalidInput, InvalidParameter, NoiseExhausted
 from sfumato.files import check_writable, write_table
-from sfumato.network.wire import Packet, Status, encode, is_signed, status_of
+from sfumato.network.wire import Packet, Status, decode, encode, is_signed, status_of
 from sfumato.sensing.model import Site
 from sfumato.sensing.pipeline import last_steps, note_unsealing
 from sfumato.sensing.release import MasterKey, StepKeys, read_master_key
 
 MAX_LINE = 4_000_000
+_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class UnsealedPackets:
 
     Attributes:
         rows: A row for each reading, in the order of the packets.
-        refused: Packets of another key, or changed since they were sealed, or no packets at all.
+        refused: Packets of another key, device or site, or changed since they were sealed, or no packets at
+            all.
         file: Where they were written, if they were.
     """
 
@@ -56,10 +59,10 @@ class UnsealedPackets:
 
 
 def read_packets(path: str | Path) -> Iterator[Packet | None]:
-    """Packets in JSON lines, each whole under `payload`, or rounds with theirs under `packets`.
+    """Packets in JSON lines, each whole under `payload`, or rounds with theirs under `packets`; or of a store.
 
     Args:
-        path: The file; what a collector writes.
+        path: A file of lines that a collector writes, or its store in SQLite, which has late packets too.
 
     Yields:
         The packets, in their order; None for what is no packet.
@@ -68,6 +71,11 @@ def read_packets(path: str | Path) -> Iterator[Packet | None]:
         InvalidInput: The file cannot be read.
     """
     try:
+        with Path(path).open("rb") as file:
+            is_store = file.read(len(_SQLITE)) == _SQLITE
+        if is_store:
+            yield from _stored(Path(path))
+            return
         with Path(path).open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 if line.strip():
@@ -89,9 +97,9 @@ def unseal_packets(
 ) -> UnsealedPackets:
     """Take the noise off packets, exactly, for the holder of the master key.
 
-    A packet of another key, and one that was changed since the device sealed it, by the collector too, is
-    counted as refused and not unsealed. Where the key is a file, that it was used is written into its log
-    first.
+    A packet of another key or site, of a device that the key's log does not know, and one that was changed
+    since the device sealed it, by the collector too, is counted as refused and not unsealed. Where the key is a
+    file, that it was used is written into its log first.
 
     Args:
         packets: Decoded packets; None for what was none.
@@ -105,7 +113,7 @@ def unseal_packets(
         The readings as they were quantised, and which were dummies.
 
     Raises:
-        InvalidInput: The key cannot be read, its log not be written, or packets are of another site.
+        InvalidInput: The key cannot be read, or its log not be written.
     """
     master = key if isinstance(key, MasterKey) else read_master_key(key, passphrase=passphrase)
     ended = {} if isinstance(key, MasterKey) else last_steps(key)
@@ -135,20 +143,29 @@ def _rows(
     packet: Packet, master: MasterKey, site: Site | None, ended: Mapping[str, int]
 ) -> list[UnsealedRow] | None:
     """The readings of a packet; None where it is not one that this key's device sealed."""
-    if packet.key_id != master.id or packet.step > ended.get(packet.device, packet.step):
+    if packet.key_id != master.id or (ended and packet.step > ended.get(packet.device, -1)):
         return None
-    if site is not None and packet.site != site.digest[:32]:
-        raise InvalidInput("the packets are of another site; nothing was unsealed")
     try:
         keys = StepKeys(master, packet.device, packet.step)
     except InvalidParameter:  # a step that no device takes
         return None
     if not is_signed(packet, keys.sign):
         return None
-    exact = keys.take_off(
-        packet.values, epoch=packet.epoch, first=packet.first, law=packet.law, sigma=packet.sigma
-    )
-    status, time = status_of(packet, keys.sign), packet.to_json()["time"]
+    if site is not None and (
+        packet.site != site.digest[:32] or max(packet.sensors) >= len(site.sensors)
+    ):
+        return None
+    try:
+        exact = keys.take_off(
+            packet.values,
+            epoch=packet.epoch,
+            first=packet.first,
+            law=packet.law,
+            sigma=packet.sigma,
+        )
+        status, time = status_of(packet, keys.sign), packet.to_json()["time"]
+    except (InvalidInput, NoiseExhausted):  # of a device that is broken
+        return None
     names = [str(place) if site is None else site.sensors.names[place] for place in packet.sensors]
     return [
         UnsealedRow(time, packet.device, name, math.ldexp(unit, packet.exponent), status)
@@ -166,6 +183,22 @@ def _packets(line: str) -> list[Packet | None]:
         return [None]
     several = data.get("packets") if isinstance(data, dict) and "payload" not in data else None
     return [_packet(one) for one in several] if isinstance(several, list) else [_packet(data)]
+
+
+def _stored(path: Path) -> Iterator[Packet | None]:
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as store:
+            for (payload,) in store.execute("SELECT payload FROM packets ORDER BY round, device"):
+                try:
+                    yield decode(bytes(payload))
+                except (InvalidInput, TypeError):
+                    yield None
+    except sqlite3.Error as problem:
+        raise InvalidInput(
+            f"cannot read the store {path}: {problem}; nothing was unsealed"
+        ) from None
 
 
 def _packet(data: Any) -> Packet | None:

@@ -3,6 +3,8 @@
 docs/reference/wire.md is the contract, byte by byte; contracts/wire-v1.json has known answers. Every
 field has a fixed width but the device's name, which is public: the size of a packet says nothing of
 what was read. All numbers are big endian.
+
+Long because bytes, codes and rules are one contract, which is read as a whole.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ MAX_READINGS = 1024
 CODE_BYTES = 16
 MAX_BYTES = 147 + MAX_DEVICE_BYTES + 10 * MAX_READINGS
 """No packet is longer: a receiver drops more before it looks at it."""
+
+MAX_LOSS = 1e6
+MIN_DELTA = 1e-300
+"""What lies beyond them promises nothing, and no accounting can add it up."""
 
 LawName = Literal["rounded-gaussian", "gaussian"]
 LossKind = Literal["epsilon", "rho"]
@@ -354,8 +360,11 @@ def _check(packet: Packet) -> None:
         "a round lies in 1970..9999": 0 <= packet.round_ms <= _MAX_ROUND,
         "a period has 1 ms or more": 0 < packet.period_ms < 2**32,
         "sigma is a finite number above 0": 0 < packet.sigma < math.inf,
-        "an exponent lies in -1100..1000": -1100 <= packet.exponent <= 1000,
-        "a loss is finite and not negative": _is_loss(packet.cost) and _is_loss(packet.left),
+        "an exponent lies in -1100..400": -1100 <= packet.exponent <= 400,
+        "a deviation lies in 1e-150..1e150": _is_deviation(packet.sigma, packet.exponent),
+        "a loss lies in 0..1e6, a delta is 0 or 1e-300..1": (
+            _is_loss(packet.cost) and _is_loss(packet.left)
+        ),
         "a window lies in 1970..9999": packet.window is None or _is_window(packet.window),
         "there are 1 to 1024 readings of different sensors": (
             0 < len(packet.sensors) <= MAX_READINGS
@@ -374,14 +383,21 @@ def _check(packet: Packet) -> None:
             raise InvalidParameter(f"{rule}, this packet's does not; nothing was sent or taken")
 
 
+def _is_deviation(sigma: float, exponent: int) -> bool:
+    try:
+        return 1e-150 <= math.ldexp(sigma, exponent) <= 1e150  # its square is a number too
+    except OverflowError:
+        return False
+
+
 def _is_hex(text: str, size: int) -> bool:
     return len(text) == 2 * size and _DIGITS.issuperset(text)
 
 
 def _is_loss(loss: WireLoss) -> bool:
     return (
-        0 <= loss.amount < math.inf
-        and 0 <= loss.delta < 1
+        0 <= loss.amount <= MAX_LOSS
+        and (loss.delta == 0 or MIN_DELTA <= loss.delta < 1)
         and (loss.kind != "rho" or not loss.delta)
     )
 

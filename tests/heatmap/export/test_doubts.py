@@ -125,7 +125,9 @@ def test_what_may_be_noise_is_said_by_the_map_itself() -> None:
 def test_pictures_say_what_they_mean(rng: np.random.Generator) -> None:
     data = embedded(html(doubting()))["uncertainty"]
     assert data["hatched"].lower() == f"{hatch_text()}."
-    assert data["ringed"] == "Ring: over twice the average inside it, with a chance of about 95%."
+    ring, label = data["ringed"].split(". ", 1)
+    assert ring == "Ring: over twice the average inside it, with a chance of about 95%"
+    assert label.startswith("The number at a ring is the share of all mass inside it, with its 90%")
     empty = replace(town(NARROW), posterior=Given(np.zeros((DRAWS, 64, 64))))
     data = embedded(html(empty))["uncertainty"]
     assert data["ringed"] == "", "what is not there is not explained"

@@ -15,13 +15,14 @@ from tests.heatmap.export.test_page import embedded, read
 from tests.heatmap.posteriors import Given
 
 from sfumato.errors import InvalidParameter
+from sfumato.figures.style import PALE, RISE, shade_script
 from sfumato.heatmap import release_heatmap
 from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
 from sfumato.heatmap.export.legend import legend_of
 from sfumato.heatmap.export.page import html
-from sfumato.heatmap.export.picture import drawn, figure
+from sfumato.heatmap.export.picture import drawn, figure, overlay
 from sfumato.heatmap.export.timelapse import timelapse_html
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.spaces import Area, area_in_degrees
@@ -194,7 +195,7 @@ def test_what_is_not_there_is_not_explained() -> None:
     found = release.uncertainty()
     assert not found.silent.any()
     assert "hatched" not in words(release)
-    if not found.marks and not found.untested:
+    if not found.marks:
         assert "ring" not in words(release)
     both = words(doubting())
     assert "hatched: the map says nothing here" in both
@@ -203,6 +204,30 @@ def test_what_is_not_there_is_not_explained() -> None:
     assert data["hatched"] == ""
     blank = replace(town(NARROW), posterior=Given(np.zeros((DRAWS, 64, 64))))
     assert "ring" not in words(blank)
+
+
+def test_a_place_that_was_not_tested_is_dashed_beside_a_ring_and_nowhere_else() -> None:
+    release = doubting()
+    found = release.shown_uncertainty()
+    (mark, *_), (low_x, _, high_x, _) = found.marks, release.area.grid.bounds
+    reach = found.reach * (high_x - low_x)
+    near, far = (mark.x + 1.5 * reach, mark.y), (mark.x + 5 * reach, mark.y)
+    said = overlay(release, replace(found, untested=(near, far)))
+    assert said.dashed == (near,)
+    assert said.dashed_say.startswith("dashed:")
+    assert said.lines == 3
+    alone = overlay(release, replace(found, untested=(near, far), marks=()))
+    assert alone.dashed == ()
+    assert alone.rings_say == alone.dashed_say == ""
+
+
+def test_pages_and_films_shade_by_the_rule_of_the_pictures() -> None:
+    """One rule, written once: a script that had its own would leave what may be noise dark."""
+    for page in (html(town(CITY)), timelapse_html([town(CITY)])):
+        assert shade_script() in page.decode()
+        assert page.decode().count("const shade =") == 1
+    assert str(PALE) in shade_script()
+    assert str(RISE) in shade_script()
 
 
 def test_the_antimeridian_has_a_legend_too() -> None:

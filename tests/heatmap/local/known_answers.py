@@ -21,6 +21,7 @@ from sfumato.heatmap.local import (
     patch_channel,
     report_of,
 )
+from sfumato.heatmap.local.channels import Channel
 from sfumato.heatmap.local.question import lot
 
 LEAVES = ((1, 0), (1, 1), (1, 2), *((2, 12 + child) for child in range(4)))
@@ -28,7 +29,7 @@ LEAVES = ((1, 0), (1, 1), (1, 2), *((2, 12 + child) for child in range(4)))
 
 def main() -> dict[str, Any]:
     """All of the contract."""
-    channels = [
+    channels: list[Channel] = [
         SubsetSelection(16, 2, odds_below(2)),
         disk_channel(LEAVES, odds_below("0.5"), size=3),
         patch_channel(LEAVES, odds_below(1), patch=2, rng=np.random.default_rng(1)),

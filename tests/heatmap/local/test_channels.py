@@ -83,7 +83,7 @@ def exact_law(channel: Channel, cell: int) -> dict[tuple[int, ...], Fraction]:
 
 
 def test_what_is_sampled_has_exactly_the_law_that_is_checked() -> None:
-    small = [
+    small: list[Channel] = [
         SubsetSelection(5, 2, Fraction(3, 2)),
         disk_channel(LEVEL_1, Fraction(5, 2), size=2),
         disk_area_channel(1, Fraction(3), radius=1),

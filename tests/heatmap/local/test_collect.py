@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,7 +18,6 @@ import pytest
 
 from sfumato._types import FloatArray
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
-from sfumato.files import line_log
 from sfumato.heatmap.local import (
     Answer,
     Collector,
@@ -220,7 +220,7 @@ def test_an_answer_is_on_the_disk_before_its_device_is_told_that_it_counts(
     )
     thread.start()
     port = ports.get(timeout=600)
-    monkeypatch.setattr(line_log.os, "fsync", sync)
+    monkeypatch.setattr(os, "fsync", sync)
     assert ask(port, "POST", "/answers", line)[0] == 503  # the disk did not say that it has it
     assert ask(port, "POST", "/answers", line)[0] == 201
     assert synced == [kept.read_bytes()]
@@ -262,7 +262,7 @@ def test_liars_move_a_cell_no_further_than_the_bound() -> None:
         poisoning_bound(moved, 3000, even)
 
 
-def pull(evidence: Evidence, masses: FloatArray, report: Sequence[int]) -> FloatArray:
+def pull(evidence: Evidence, masses: FloatArray, report: Iterable[int]) -> FloatArray:
     """What one report of a set of cells moves shares by, to first order."""
     _, covariance = evidence.expanded(masses)
     likely = np.zeros(masses.size)

@@ -12,6 +12,7 @@ from sfumato.errors import InvalidInput
 from sfumato.heatmap.analysis import emd_share
 from sfumato.heatmap.local import (
     Evidence,
+    KaryResponse,
     Question,
     SubsetSelection,
     decode,
@@ -146,10 +147,16 @@ def test_two_rounds_go_by_questions_alone() -> None:
     evidence = evidence_of(first, simulate_reports(first.channel, early, rng=rng))
     second = next_question(plan, first, decode([evidence], 5000))
     assert Question.from_json(second.to_json()) == second
-    assert second.part == (first.part[1], 1)
+    assert second.part == (first.part[1], Fraction(1))
     assert len(second.cells) == plan.cells
     with pytest.raises(InvalidInput, match="digest"):
         Question.from_json({**second.to_json(), "users": 6})
+
+
+def test_k_ary_reports_are_expected_to_be_of_one_cell() -> None:
+    """A family of larger sets would have information that such reports have not."""
+    channel = KaryResponse(16, Fraction(3))
+    assert family_of(channel).sum(axis=1).tolist() == [1] * 16
 
 
 def test_evidence_that_is_not_whole_is_refused() -> None:

@@ -13,6 +13,7 @@ from sfumato.privacy import Shuffled
 from sfumato.spaces import area_in_degrees
 
 ADDER, SHUFFLER = Keys(bytes(range(32))), Keys(bytes(range(1, 33)))
+SESSION = bytes(range(16))
 BOUNDS = (11.2, 43.74, 11.32, 43.81)
 PLACE, FAR = (11.21, 43.75), (11.31, 43.80)
 
@@ -46,7 +47,7 @@ def running(plan: ShufflePlan, **options: Any) -> Iterator[str]:
 
     def run() -> None:
         async def serve() -> None:
-            shuffler = Shuffler(plan, SHUFFLER, **{"wait": 600.0, **options})
+            shuffler = Shuffler(plan, SHUFFLER, **{"wait": 600.0, "enrolled": None, **options})
             loops.append((asyncio.get_running_loop(), shuffler))
             await shuffler.serve("127.0.0.1", 0, ready=found)
 

@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.chance import assert_share
-from tests.heatmap.shuffled.sessions import ADDER, FAR, PLACE, SHUFFLER, devices_of, small_plan
+from tests.heatmap.shuffled.sessions import (
+    ADDER,
+    FAR,
+    PLACE,
+    SESSION,
+    SHUFFLER,
+    devices_of,
+    small_plan,
+)
 
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.heatmap.shuffled import Device, Keys, Round, ShufflePlan, make_keys, read_plan
 from sfumato.heatmap.shuffled.device import mass_of_places, parse_place, read_token
 from sfumato.heatmap.shuffled.plan import TOKEN
@@ -26,7 +34,7 @@ FOUR = Round(1, np.arange(4))
 
 def opened(report: bytes, plan: ShufflePlan = PLAN) -> bytes:
     """What the shuffler reads of a report."""
-    told = SHUFFLER.unseal(report, plan.digest)
+    told = SHUFFLER.unseal(report, plan.digest + SESSION)
     assert told is not None
     return told
 
@@ -46,7 +54,9 @@ def test_mass_is_in_whole_units() -> None:
 @pytest.mark.unit
 def test_a_report_says_nothing_by_its_size() -> None:
     asked = FOUR.signed(PLAN, ADDER)
-    sizes = {len(Device(PLAN, places).report(asked)) for places in ([], [PLACE], [PLACE, FAR])}
+    sizes = {
+        len(Device(PLAN, places).report(asked, SESSION)) for places in ([], [PLACE], [PLACE, FAR])
+    }
     assert sizes == {PLAN.report_bytes(4)}
     assert PLAN.bytes_a_device == PLAN.report_bytes(4)
 
@@ -55,8 +65,8 @@ def test_a_report_says_nothing_by_its_size() -> None:
 def test_neither_hand_alone_reads_a_report() -> None:
     """The shuffler sees who and no message; the adder messages, and not who."""
     device = Device(PLAN, [PLACE])
-    report = device.report(FOUR.signed(PLAN, ADDER))
-    assert ADDER.unseal(report, PLAN.digest) is None
+    report = device.report(FOUR.signed(PLAN, ADDER), SESSION)
+    assert ADDER.unseal(report, PLAN.digest + SESSION) is None
     told = opened(report)
     assert told[:TOKEN] == device.token
     messages, context = told[TOKEN + 1 :], FOUR.context(PLAN)
@@ -73,11 +83,50 @@ def test_a_level_is_answered_once(tmp_path: Path) -> None:
     plan, memory = small_plan(levels=2), tmp_path / "answered.json"
     asked = Round(1, np.arange(4)).signed(plan, ADDER)
     device = Device(plan, [PLACE], memory=memory)
-    device.report(asked)
+    device.report(asked, SESSION)
     for one in (device, Device(plan, [PLACE], memory=memory)):
         with pytest.raises(InvalidInput, match="level 1 was answered, and each is answered once"):
-            one.report(asked)
-    Device(plan, [PLACE], memory=memory).report(Round(2, np.arange(5)).signed(plan, ADDER))
+            one.report(asked, SESSION)
+    Device(plan, [PLACE], memory=memory).report(Round(2, np.arange(5)).signed(plan, ADDER), SESSION)
+
+
+@pytest.mark.unit
+def test_a_device_has_a_budget_of_its_own(tmp_path: Path) -> None:
+    """Over all plans in its memory; a level more of a plan costs nothing more, another plan does."""
+    first, second = small_plan(levels=2), small_plan(levels=2, title="another")
+    limits: dict[str, Any] = {"memory": tmp_path / "m.json", "most_epsilon": 7, "most_delta": 1}
+    late = Device(second, [PLACE], **limits)
+    for level in (1, 2):
+        device = Device(first, [PLACE], **limits)
+        device.report(Round(level, np.arange(4)).signed(first, ADDER), SESSION)
+        assert device.spent == first.cost
+    with pytest.raises(BudgetExceeded, match="`most_epsilon` is 7, with this plan it would be 8"):
+        Device(second, [PLACE], **limits)
+    with pytest.raises(BudgetExceeded, match="nothing was sent"):
+        late.report(Round(1, np.arange(4)).signed(second, ADDER), SESSION)
+    assert late.answered == 0
+    with pytest.raises(BudgetExceeded, match="`most_delta`"):
+        Device(second, [PLACE], **{**limits, "most_epsilon": 8, "most_delta": first.cost[1]})
+    Device(second, [PLACE], **{**limits, "most_epsilon": 8})
+    with pytest.raises(InvalidParameter, match="give `memory` too"):
+        Device(second, [PLACE], most_epsilon=8)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "held",
+    [
+        "[]",
+        "3",
+        '{"a": 1}',
+        '{"a": {"level": "1", "epsilon": "1", "delta": "0"}}',
+        '{"a": {"level": 1, "epsilon": "-1", "delta": "0"}}',
+    ],
+)
+def test_a_memory_that_is_none_is_said(held: str, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(held)
+    with pytest.raises(InvalidInput, match="memory"):
+        Device(PLAN, [PLACE], memory=tmp_path / "m.json")
 
 
 @pytest.mark.unit
@@ -97,11 +146,11 @@ def test_rounds_that_are_not_of_the_plan_are_not_answered(
 ) -> None:
     device = Device(PLAN, [PLACE])
     with pytest.raises(InvalidInput, match=because):
-        device.report(asked.signed(PLAN, by))
+        device.report(asked.signed(PLAN, by), SESSION)
     other = replace(PLAN, title="another")
     with pytest.raises(InvalidInput, match="not signed"):
-        device.report(FOUR.signed(other, ADDER))
-    device.report(FOUR.signed(PLAN, ADDER))
+        device.report(FOUR.signed(other, ADDER), SESSION)
+    device.report(FOUR.signed(PLAN, ADDER), SESSION)
 
 
 @pytest.mark.unit
@@ -123,6 +172,39 @@ def test_a_device_takes_no_plan_that_costs_more_than_it_says(changed: dict[str, 
     told["messages"] = 2
     with pytest.raises(InvalidInput, match="not a plan of a shuffled map: a plan costs no more"):
         ShufflePlan.from_json(told)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"scales": [str(Fraction(UNITS, 60)), str(Fraction(-UNITS, 59))]}, "scale of a plan"),
+        ({"scales": ["0"]}, "scale of a plan"),
+        ({"scales": ["1/1000"], "epsilon": "1e9"}, "epsilon of a plan"),
+        ({"scales": ["1e-300"], "messages": 1}, "scale of a plan"),
+        ({"scales": []}, "levels must lie in"),
+        ({"epsilon": "0"}, "epsilon of a plan"),
+        ({"epsilon": "-1"}, "epsilon of a plan"),
+        ({"width": -1, "messages": 1}, "width of a plan"),
+        ({"width": 0}, "width of a plan"),
+        ({"width": 3}, "4..first_level of a plan"),
+        ({"width": 2**200}, "width of a plan"),
+        ({"delta": "2000", "messages": 1}, "delta of a plan"),
+        ({"delta": "0"}, "delta of a plan"),
+        ({"messages": 0}, "messages of a plan"),
+        ({"messages": 10**9}, "messages of a plan"),
+        ({"bits": 63}, "bits of a plan"),
+        ({"bits": 0}, "bits of a plan"),
+        ({"decay": float("nan")}, "decay of a plan"),
+        ({"first_level": -1}, "levels must lie in"),
+        ({"adder": str(SHUFFLER.public)}, "must be two"),
+    ],
+)
+def test_a_forged_plan_is_taken_by_no_device(changed: dict[str, Any], rule: str) -> None:
+    """Whatever sum its cost would have: every number is in its own range."""
+    forged = {**small_plan(levels=2).to_json(), **changed}
+    with pytest.raises(InvalidInput, match=rf"not a plan of a shuffled map: .*{rule}"):
+        ShufflePlan.from_json(forged)
 
 
 @pytest.mark.unit
@@ -156,7 +238,7 @@ def test_keys_and_tokens_are_files(tmp_path: Path) -> None:
 @pytest.mark.unit
 def test_messages_are_added_up_and_spoilt_ones_counted() -> None:
     asked = FOUR.signed(PLAN, ADDER)
-    reports = [opened(device.report(asked))[TOKEN + 1 :] for device in devices_of(PLAN, 3)]
+    reports = [opened(device.report(asked, SESSION))[TOKEN + 1 :] for device in devices_of(PLAN, 3)]
     reports.append(bytes(len(reports[0])))
     sums, spoilt = added_up(PLAN, FOUR, memoryview(mix(reports, PLAN.record)), ADDER)
     assert spoilt == 4 * PLAN.messages
@@ -172,7 +254,7 @@ def test_every_device_adds_its_own_noise() -> None:
     asked = FOUR.signed(plan, ADDER)
     noises = []
     for device in devices_of(plan, 10):
-        told = memoryview(opened(device.report(asked), plan)[TOKEN + 1 :])
+        told = memoryview(opened(device.report(asked, SESSION), plan)[TOKEN + 1 :])
         counts = centred(added_up(plan, FOUR, told, ADDER)[0], bits=plan.bits)
         noises.append((counts - [1, 0, 0, 0]).tolist())
     assert np.any(noises), "devices add no noise"
@@ -187,7 +269,7 @@ def test_a_shuffler_keeps_no_order() -> None:
     from scipy import stats
 
     reports = [bytes([one]) for one in range(3)]
-    seen = Counter(mix(reports, 1) for _ in range(3000))
+    seen = Counter(bytes(mix(reports, 1)) for _ in range(3000))
     assert len(seen) == 6, "a shuffler keeps the order of arrival"
     assert stats.chisquare(list(seen.values())).pvalue > 1e-6
     assert sorted(uniform_order(1000).tolist()) == list(range(1000))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -13,6 +15,7 @@ import pytest
 from tests.heatmap.shuffled.sessions import (
     ADDER,
     PLACE,
+    SESSION,
     SHUFFLER,
     devices_of,
     running,
@@ -24,6 +27,7 @@ from sfumato.errors import (
     InvalidInput,
     InvalidParameter,
     LedgerMismatch,
+    ReleasedAlready,
     SessionStopped,
 )
 from sfumato.heatmap.shuffled import (
@@ -41,6 +45,7 @@ from sfumato.heatmap.shuffled import (
 from sfumato.heatmap.shuffled import session as sessions
 from sfumato.heatmap.shuffled.plan import TOKEN
 from sfumato.heatmap.shuffled.rounds import mix
+from sfumato.heatmap.shuffled.shuffler import Refused
 from sfumato.heatmap.shuffled.wire import ask
 from sfumato.privacy import UNITS, ApproxDP, Ledger, Shuffled
 
@@ -90,6 +95,8 @@ def test_a_map_comes_of_devices(ran: Ran) -> None:
     assert ran.sent.rounds == 2
     assert "20 devices answered 2 rounds" in shuffled_text(ran.sent)
     assert "counts in 2 rounds of 20 to 20 devices" in shuffled_text(result)
+    assert "anybody could report, and whoever did often counts as many" in shuffled_text(result)
+    assert "only enrolled devices" in shuffled_text(replace(result, enrolled=True))
     saved = read_heatmap(ran.folder / "map.json")
     assert saved.guarantee == result.map.guarantee
     # Maps of nobody are simulated with the noise of the shuffled model.
@@ -125,6 +132,39 @@ def test_too_few_devices_stop_a_map_and_the_charge_stands(tmp_path: Path) -> Non
     )
     assert "what was charged stands" in str(stopped.value)
     assert ledger.statement().count == 1
+    # The same command again is another charge for nothing.
+    with pytest.raises(
+        ReleasedAlready, match=r"paid for as entry 1 of .*nothing was charged again"
+    ):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger)
+    assert ledger.statement().count == 1
+
+
+def test_devices_are_told_when_a_map_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[ShuffleSession] = []
+    monkeypatch.setattr(ShuffleSession, "finish", lambda session: ended.append(session))
+    with running(PLAN, wait=0.0) as address, pytest.raises(SessionStopped):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=made(tmp_path))
+    assert len(ended) == 1
+
+
+def test_a_session_that_has_begun_is_noticed_before_the_charge(tmp_path: Path) -> None:
+    ledger, asked = made(tmp_path), Round(1, np.arange(4)).signed(PLAN, ADDER)
+    with running(PLAN, wait=0.0) as address:
+        _opened(parse_address(address), asked)
+        with pytest.raises(SessionStopped, match="levels of this session were asked for"):
+            collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger)
+    assert ledger.statement().count == 0
+
+
+def test_an_adder_waits_longer_than_a_round_or_charges_nothing(tmp_path: Path) -> None:
+    ledger = made(tmp_path)
+    with (
+        running(PLAN, wait=600.0) as address,
+        pytest.raises(InvalidParameter, match="`timeout` must be at least 60 s more, got 600"),
+    ):
+        collect_shuffled(PLAN, key=ADDER, shuffler=address, ledger=ledger, timeout=600)
+    assert ledger.statement().count == 0
 
 
 def test_a_shuffler_of_another_plan_is_noticed_before_the_charge(tmp_path: Path) -> None:
@@ -176,25 +216,56 @@ def test_a_device_counts_once_and_only_if_enrolled() -> None:
                 ask(at, {"do": "report"}, report, timeout=600)
             return str(problem.value)
 
-        first = own.report(asked)
-        assert "no round is open" in refused(first)
+        assert "no round is open" in refused(bytes(plan.report_bytes(4)))
         opener = Thread(target=_opened, args=(at, asked))
         opener.start()
-        assert ask(at, {"do": "round", "after": 0}, timeout=600)[1] == asked
-        assert "not enrolled" in refused(stranger.report(asked))
+        told, announced = ask(at, {"do": "round", "after": 0}, timeout=600)
+        assert announced == asked
+        session = bytes.fromhex(told["session"])
+        first = own.report(asked, session)
+        assert "not enrolled" in refused(stranger.report(asked, session))
         assert "not of the size" in refused(first[:-1])
         assert "not sealed for this round" in refused(bytes(len(first)))
         ask(at, {"do": "report"}, first, timeout=600)
         again = Device(plan, [PLACE], token=own.token)
-        assert "has reported in this round" in refused(again.report(asked))
+        assert "has reported in this round" in refused(again.report(asked, session))
         with pytest.raises(SessionStopped, match="is open, or was asked for"):
             ask(at, {"do": "open"}, asked, timeout=600)
-        for odd in ({"do": "report", "size": -1}, {"do": "all"}, {"do": "over"}):
+        for odd in (
+            {"do": "report", "size": -1},
+            {"do": "all"},
+            {"do": "over"},
+            {"do": "round", "after": math.inf},
+        ):
             with pytest.raises(SessionStopped):
                 ask(at, odd, b"", timeout=600)
         # Ended by whoever runs it: the opener is told nothing.
         _release(at)
         opener.join(600)
+
+
+def test_a_report_that_was_recorded_is_taken_in_no_other_session() -> None:
+    """A shuffler that is started again would mix recorded reports once more, without that of one device."""
+    plan = small_plan()
+    asked, recorded = Round(1, np.arange(4)).signed(plan, ADDER), bytes(1)
+    said: list[str] = []
+    device = Device(plan, [PLACE])
+    for _ in range(2):
+        with running(plan) as address:
+            at = parse_address(address)
+            opener = Thread(target=_opened, args=(at, asked))
+            opener.start()
+            told, _ = ask(at, {"do": "round", "after": 0}, timeout=600)
+            if not said:
+                recorded = device.report(asked, bytes.fromhex(told["session"]))
+            try:
+                ask(at, {"do": "report"}, recorded, timeout=600)
+                said.append("taken")
+            except SessionStopped as problem:
+                said.append(str(problem))
+            _release(at)
+            opener.join(600)
+    assert said == ["taken", "the shuffler refuses: the report is not sealed for this round"]
 
 
 def _opened(at: tuple[str, int], asked: bytes) -> None:
@@ -215,7 +286,9 @@ def test_shares_of_devices_that_are_gone_are_drawn_by_the_adder(
     plan, asked = small_plan(), Round(1, np.arange(4))
     reports = []
     for device in devices_of(plan, 16):
-        told = SHUFFLER.unseal(device.report(asked.signed(plan, ADDER)), plan.digest)
+        told = SHUFFLER.unseal(
+            device.report(asked.signed(plan, ADDER), SESSION), plan.digest + SESSION
+        )
         assert told is not None
         reports.append(told[TOKEN + 1 :])
     missing: list[int] = []
@@ -243,6 +316,25 @@ def test_shares_of_devices_that_are_gone_are_drawn_by_the_adder(
 
 def test_memory_is_bounded() -> None:
     with pytest.raises(InvalidParameter, match="`memory`"):
-        Shuffler(PLAN, SHUFFLER, memory=10_000)
+        Shuffler(PLAN, SHUFFLER, memory=10_000, enrolled=None)
     with pytest.raises(InvalidInput, match="not that of the plan's shuffler"):
-        Shuffler(PLAN, ADDER)
+        Shuffler(PLAN, ADDER, enrolled=None)
+
+
+def test_a_report_that_waited_until_its_round_was_over_is_not_kept() -> None:
+    plan = small_plan()
+    asked = Round(1, np.arange(4))
+
+    async def late() -> int:
+        shuffler = Shuffler(plan, SHUFFLER, enrolled=None)
+        shuffler._round = asked
+        report = Device(plan, [PLACE]).report(asked.signed(plan, ADDER), shuffler._session)
+        async with shuffler._changed:
+            taking = asyncio.create_task(shuffler._take(report, asked))
+            await asyncio.sleep(0)
+            shuffler._round = None
+        with pytest.raises(Refused, match="the round is over"):
+            await taking
+        return len(shuffler._reports)
+
+    assert asyncio.run(late()) == 0

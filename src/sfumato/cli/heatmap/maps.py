@@ -246,19 +246,26 @@ def draw(
 def hotspots(
     file: SavedMap,
     count: Annotated[int, typer.Option("-k", help="How many places.", min=1)] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="A file to write: .csv or .geojson.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """The k places that best stand for a saved map (k-median), and the share of mass near each.
+    """The k places that best stand for a saved map (k-median), and which shares of its mass are near each.
 
-    How far the mass is from them on average is said beside what no k places can be below.
+    "nearest to it" is the share that is nearer to a place than to the others, however far: the
+    column adds up to 100%. "within" is the share within a stated distance, with its interval. How
+    far the mass is from the places on average is said beside what no k places can be below.
 
     Where the map knows how sure it is, "real" is said of those within a ring of its picture: there
     is over twice the map's average in every ring, all at once with a chance of 95%.
     """
     from sfumato.heatmap import as_text, map_hotspots
 
-    result = map_hotspots(file, count)
+    with watching(quiet=quiet or json) as watch:
+        result = map_hotspots(file, count, output=out, overwrite=overwrite, watch=watch)
     say(result.remark, quiet=quiet or json)
     show(result.to_json(), as_text(result), json=json)
 

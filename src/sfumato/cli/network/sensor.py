@@ -87,7 +87,7 @@ def unseal(
     rounds: Annotated[
         Path,
         typer.Argument(
-            help="Packets as JSON lines, each under payload: a collector's rounds.",
+            help="A collector's rounds in JSON lines, or its store in SQLite.",
             show_default=False,
         ),
     ],

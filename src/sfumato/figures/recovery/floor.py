@@ -46,6 +46,6 @@ def draw_floor(axis: Axes, floor: Floor) -> None:
             interpolation="bilinear",
         )  # fmt: skip
     if floor.lines:
-        draw_outline(axis, floor.lines, over=floor.pixels is not None)
+        draw_outline(axis, floor.lines)
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(low_y, high_y)

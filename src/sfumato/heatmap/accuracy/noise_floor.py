@@ -27,8 +27,7 @@ def noise_share(release: HeatmapRelease) -> float:
     price, users = release.map_epsilon, release.tiles.total
     if price <= 0 or users <= 0:
         return math.inf
-    own = None if release.posterior is None else release.posterior.noise_scale
-    return 2 * max(1 / price, release.noise_scale if own is None else own) / users
+    return 2 * max(1 / price, release.usual_noise) / users
 
 
 def quick_density(release: HeatmapRelease) -> float:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.known_sums import known_sums
+from sfumato._types import FloatArray
+from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
+from sfumato.heatmap.inference.known_sums import NEXT_TO_NOBODY, TAIL
 from sfumato.heatmap.inference.map_posterior import MapPosterior
 from sfumato.spaces import Area
 
@@ -57,7 +58,9 @@ class MapTotal:
 
 
 def map_total(release: HeatmapRelease) -> MapTotal:
-    """The total of a map with the interval that a zone around the whole area has.
+    """The total of a map, and between what it lies by the maps that could have led to what was released.
+
+    Those use all counts; `compare_maps` says by the same ones how a total changed.
 
     Privacy: post-processing of what was released; it costs nothing.
 
@@ -82,8 +85,19 @@ def map_total(release: HeatmapRelease) -> MapTotal:
 
 @lru_cache(maxsize=32)
 def _limits(posterior: MapPosterior, area: Area) -> tuple[float, float]:
-    known = known_sums(posterior, area)
-    # A cell across the bounds has its mass inside them: nobody was counted outside.
-    here = np.bincount(known.owner.ravel(), window(area, known.level).ravel()) > 0
-    whole = here.astype(np.float64)
-    return known.limits(whole, whole, tail=(1 - COVERAGE) / 2)
+    return total_limits(posterior, area, coverage=COVERAGE)
+
+
+def total_limits(
+    posterior: MapPosterior, area: Area, *, coverage: float = COVERAGE
+) -> tuple[float, float]:
+    """Between what the total lies in users: drawn maps are too sure of sums, by TAIL."""
+    tail = TAIL * (1 - coverage) / 2
+    low, high = np.quantile(drawn_totals(posterior, area), (tail, 1 - tail))
+    return float(low) if low >= NEXT_TO_NOBODY else 0.0, float(high)
+
+
+def drawn_totals(posterior: MapPosterior, area: Area) -> FloatArray:
+    """The totals of the maps that could have led to what was released, in users."""
+    level = min(area.grid.levels, FINEST_DRAWS)
+    return np.asarray(maps_inside(posterior, area, level).sum(axis=(1, 2)))

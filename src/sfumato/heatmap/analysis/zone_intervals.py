@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
+from sfumato.heatmap.analysis.map_total import total_limits
 from sfumato.heatmap.analysis.zone_shapes import ROUNDING, ZoneMask
 from sfumato.heatmap.inference.bounded import window
 from sfumato.heatmap.inference.filters import any_around
 from sfumato.heatmap.inference.known_sums import KnownSums, known_sums
+from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -62,7 +65,7 @@ def zone_limits(
     """
     if release.posterior is None:
         return [None] * len(masks)
-    cells = _Cells.of(release, known_sums(release.posterior, release.area))
+    cells = _Cells.of(release, release.posterior)
     tail = (1 - coverage) / 2
     found = [
         cells.limits(mask, estimate, tail=tail) for mask, estimate in zip(masks, users, strict=True)
@@ -75,14 +78,17 @@ class _Cells:
     """The cells whose sums are known: estimated users of each, and how many finest places it has inside."""
 
     known: KnownSums
+    posterior: MapPosterior
+    area: Area
     image: FloatArray
     masses: FloatArray
     places: FloatArray
     outside: BoolArray
 
     @classmethod
-    def of(cls, release: HeatmapRelease, known: KnownSums) -> _Cells:
+    def of(cls, release: HeatmapRelease, posterior: MapPosterior) -> _Cells:
         """The cells of a map that was released, on the level of its masks."""
+        known = known_sums(posterior, release.area)
         level = min(release.area.grid.levels, FINEST_ZONES)
         image = release.tiles.image(level)
         owner = known.owner.ravel()
@@ -91,11 +97,16 @@ class _Cells:
             np.asarray(np.bincount(owner, _pooled(values, known.level).ravel()), dtype=np.float64)
             for values in (image * here, here.astype(np.float64))
         )
-        return cls(known, image, masses, places, ~window(release.area, known.level))
+        outside = ~window(release.area, known.level)
+        return cls(known, posterior, release.area, image, masses, places, outside)
 
     def limits(self, mask: ZoneMask, estimate: float, *, tail: float) -> ZoneLimits:
         """Both kinds of limits, which hold the estimate."""
         whole, touched, part = self.parts(mask)
+        if whole[self.places > 0].all():  # of the whole map more is known than its last counts say
+            ends = total_limits(self.posterior, self.area, coverage=1 - 2 * tail)
+            ends = min(ends[0], estimate), max(ends[1], estimate)
+            return ZoneLimits(*ends, *ends)
         low, high = self.border(whole, touched, part)
         inner = self.known.limits(low, high, tail=tail)
         outer = self.known.bounds(whole.astype(float), touched.astype(float), tail=tail)

@@ -11,6 +11,7 @@ from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, SIGMA, maps_inside
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
+from sfumato.heatmap.analysis.map_total import drawn_totals
 from sfumato.heatmap.inference.bounded import window
 from sfumato.heatmap.inference.known_sums import TAIL
 
@@ -103,11 +104,7 @@ def total_change(
     if before.posterior is None or after.posterior is None:
         return None
     area = before.area
-    level = min(area.grid.levels, FINEST_DRAWS)
-    then, now = (
-        maps_inside(one, area, level).sum(axis=(1, 2))
-        for one in (before.posterior, after.posterior)
-    )
+    then, now = (drawn_totals(one, area) for one in (before.posterior, after.posterior))
     tail = TAIL * (1 - coverage) / 2
     low, high = np.quantile(now[:, None] - then[None, :], (tail, 1 - tail))
     scale = before.measure.scale

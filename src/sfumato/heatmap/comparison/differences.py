@@ -14,7 +14,6 @@ from sfumato._types import BoolArray, FloatArray
 from sfumato.heatmap.comparison.known_cells import (
     DRAWS,
     Counted,
-    Layer,
     SmallFloats,
     blocks_of,
     pooled,
@@ -106,28 +105,18 @@ def find_changes(before: Counted, after: Counted, area: Area) -> Found:
         ]
     )
     limits = [far * wide for far, wide in zip(_limits(tops), spread, strict=True)]
-    return _smallest(squares, limits, area, finest=len(before.values).bit_length() - 1)
+    return _smallest(squares, limits, area, finest=len(squares) - 1)
 
 
 def _squares(before: Counted, after: Counted, area: Area) -> list[_Squares]:
-    """What is tested: whole cells of both maps added up, and cells both counted before their last."""
-    level = len(before.values).bit_length() - 1
-    depth, here = np.minimum(before.depth, after.depth), window(area, level)
+    """What is tested, by level: whole cells of both maps, alone or added up."""
+    depth = np.minimum(before.depth, after.depth)
+    here = window(area, len(before.estimates) - 1)
     found = []
-    for at in range(level + 1):
+    for at, (then, now) in enumerate(zip(before.estimates, after.estimates, strict=True)):
         whole = (blocks_of(depth, at).min(axis=(1, 3)) >= at) & blocks_of(here, at).any(axis=(1, 3))
-        then, now = (pooled(one.values, at) for one in (before, after))
         found.append(_Squares(at, whole, then, now))
-    return found + [
-        _Squares(first.level, first.here & second.here, first.values, second.values)
-        for first, second in _both(before, after)
-    ]
-
-
-def _both(before: Counted, after: Counted) -> list[tuple[Layer, Layer]]:
-    """Levels of which both maps have earlier counts."""
-    later = {one.level: one for one in after.earlier}
-    return [(one, later[one.level]) for one in before.earlier if one.level in later]
+    return found
 
 
 def _noise(before: Counted, after: Counted) -> Iterator[list[SmallFloats]]:
@@ -135,8 +124,7 @@ def _noise(before: Counted, after: Counted) -> Iterator[list[SmallFloats]]:
     for first in range(0, DRAWS, AT_ONCE):
         numbers = np.arange(first, min(first + AT_ONCE, DRAWS))
         yield [
-            *_levels(after.draw(numbers) - before.draw(numbers)),
-            *(two.draw(numbers) - one.draw(numbers) for one, two in _both(before, after)),
+            now - then for then, now in zip(before.draw(numbers), after.draw(numbers), strict=True)
         ]
 
 
@@ -156,43 +144,26 @@ def _smallest(
     """Of the squares that differ those that hold no smaller one that differs the same way."""
     covered = {sign: np.zeros((1 << finest,) * 2, dtype=np.bool_) for sign in (-1, 1)}
     changes = []
-    for level in range(finest, -1, -1):
-        # A square may be tested twice: by what was counted in it last, and by an earlier count.
-        taken = {sign: pooled(covered[sign], level) > 0 for sign in (-1, 1)}
-        for one, limit in zip(squares, limits, strict=True):
-            if one.level != level:
-                continue
-            change = one.after - one.before
-            for sign in (-1, 1):
-                new = one.tested & (sign * change > limit) & ~taken[sign]
-                block = 1 << finest - level
-                covered[sign] |= np.kron(new, np.ones((block, block), dtype=np.bool_))
-                taken[sign] |= new
-                changes += [
-                    Change(
-                        *_corners(at, level, area),
-                        float(one.before[at]),
-                        float(one.after[at]),
-                        float(change[at]),
-                        float(change[at] - limit[at]),
-                        float(change[at] + limit[at]),
-                    )
-                    for at in zip(*np.nonzero(new), strict=True)
-                ]
+    for one, limit in zip(reversed(squares), reversed(limits), strict=True):
+        change = one.after - one.before
+        for sign in (-1, 1):
+            new = one.tested & (sign * change > limit) & ~(pooled(covered[sign], one.level) > 0)
+            block = 1 << finest - one.level
+            covered[sign] |= np.kron(new, np.ones((block, block), dtype=np.bool_))
+            changes += [
+                Change(
+                    *_corners(at, one.level, area),
+                    float(one.before[at]),
+                    float(one.after[at]),
+                    float(change[at]),
+                    float(change[at] - limit[at]),
+                    float(change[at] + limit[at]),
+                )
+                for at in zip(*np.nonzero(new), strict=True)
+            ]
     changes.sort(key=lambda one: (-abs(one.change), one.west, one.south))
     tested = sum(int(one.tested.sum()) for one in squares)
     return Found(tuple(changes), tested, covered[-1] | covered[1])
-
-
-def _levels(images: SmallFloats) -> list[SmallFloats]:
-    """Images [image, row, column] summed up to the cells of every level, the coarsest first."""
-    found = [images]
-    while found[-1].shape[1] > 1:
-        count, side, _ = found[-1].shape
-        rows = found[-1].reshape(count, side // 2, 2, side)
-        columns = (rows[:, :, 0] + rows[:, :, 1]).reshape(count, side // 2, side // 2, 2)
-        found.append(columns[..., 0] + columns[..., 1])
-    return found[::-1]
 
 
 def _corners(at: tuple[int, int], level: int, area: Area) -> tuple[float, float, float, float]:

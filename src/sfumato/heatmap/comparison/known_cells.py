@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato._random import generator, seed_of
-from sfumato._types import BoolArray, FloatArray, IntArray
+from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.bounded import last_counted
 from sfumato.heatmap.inference.count_noise import CountNoise
@@ -37,51 +37,34 @@ SPARE = 1.5
 # A total must be so many deviations above 0 for shares of it to be known at all.
 SOMEBODY = 3.0
 
-Draw = Callable[[IntArray], SmallFloats]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Layer:
-    """Counts of some cells of one level, in users [row, column], and draws of their noise, by number."""
-
-    level: int
-    here: BoolArray
-    values: FloatArray
-    draw: Draw
+Draw = Callable[[IntArray], list[SmallFloats]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """What one map knows of its cells, in users.
+    """What one map knows of its cells, in users, on every level from the whole map to the finest.
 
     Attributes:
-        values: Estimates [row, column], spread evenly over cells of which no part is known.
-        depth: The level of the cell that each place lies in.
-        draw: Noise of some draws [draw, row, column], by their numbers.
-        earlier: Counts of cells that were counted again, or split, by level: each was bought before
-            anything was decided about it, so that its noise has its own law too.
+        estimates: Estimates [row, column] by level, spread evenly over cells of which no part is
+            known.
+        depth: The level of the cell that each place lies in [row, column].
+        draw: Noise of some draws [draw, row, column] by level, by their numbers.
 
     """
 
-    values: FloatArray
+    estimates: tuple[FloatArray, ...]
     depth: IntArray
     draw: Draw
-    earlier: tuple[Layer, ...] = ()
 
 
 def times(one: Counted, scale: float) -> Counted:
     """The same in another measure: rows, of which a mass of 1 is so many."""
     if scale == 1:
         return one
-
-    def scaled(draw: Draw) -> Draw:
-        return lambda numbers: np.asarray(draw(numbers) * scale, dtype=np.float32)
-
     return Counted(
-        one.values * scale,
+        tuple(level * scale for level in one.estimates),
         one.depth,
-        scaled(one.draw),
-        tuple(Layer(at.level, at.here, at.values * scale, scaled(at.draw)) for at in one.earlier),
+        lambda numbers: [np.asarray(level * scale, np.float32) for level in one.draw(numbers)],
     )
 
 
@@ -108,7 +91,7 @@ def counted(release: HeatmapRelease, *, stream: int = 0) -> Counted | None:
 
 
 def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) -> Counted:
-    """The last count of each cell with the law of its noise, of a scale that is known."""
+    """All counts of each cell with the law of their noise, of a scale that is known."""
     fine = max(level, sums.level)
     owner = np.kron(sums.owner, np.ones((1 << fine - sums.level,) * 2, dtype=np.int64))
     side, part = 1 << level, 1 << fine - level
@@ -124,49 +107,82 @@ def _by_counts(counts: NoisyCounts, sums: CountedSums, level: int, stream: int) 
     rng = generator(seed_of(np.append(sums.values, stream)))
     noise = _drawn(sums.law, rng, sums.scales)
     sparse = spread.astype(np.float32)
+    values, variances = (
+        np.asarray(of @ spread).reshape(side, side)
+        for of in (sums.values, sums.law.variance * sums.scales**2)
+    )
+    earlier = _earlier(counts, variances, rng)
 
-    def draw(numbers: IntArray) -> SmallFloats:
-        return np.asarray(noise[numbers] @ sparse, dtype=np.float32).reshape(-1, side, side)
+    def draw(numbers: IntArray) -> list[SmallFloats]:
+        last = np.asarray(noise[numbers] @ sparse, dtype=np.float32).reshape(-1, side, side)
+        return _joined(last, [(one, one.noise[numbers]) for one in earlier])
 
-    values = np.asarray(sums.values @ spread).reshape(side, side)
-    return Counted(values, depth, draw, _earlier(counts, level, rng))
+    found = _joined(values[None], [(one, one.values[None]) for one in earlier])
+    return Counted(tuple(np.asarray(one[0], np.float64) for one in found), depth, draw)
 
 
-def _earlier(counts: NoisyCounts, finest: int, rng: np.random.Generator) -> tuple[Layer, ...]:
-    """The counts that are not the last ones of their cell, level by level."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Earlier:
+    """Counts of cells of one level that were counted again, or split, and how far each can pull.
+
+    Each was bought before anything was decided about its cell, so that its noise has its own law.
+    """
+
+    level: int
+    rows: IntArray
+    columns: IntArray
+    values: FloatArray
+    noise: SmallFloats
+    pull: FloatArray
+
+
+def _joined(finest: FloatArray | SmallFloats, earlier: list[tuple[_Earlier, Any]]) -> list[Any]:
+    """Images [image, row, column] of every level, the coarsest first, with what was counted earlier.
+
+    What is known of a cell is the sum of what is known of its quarters, with deviation v, and an
+    earlier count e of its own, of scale b. The likeliest between the two is that sum moved towards
+    e, but by no more than v**2 / b: noise of Laplace's law is far off now and then, and a mean of
+    the two would follow it there.
+    """
+    by_level = {one.level: (one, counts) for one, counts in earlier}
+    found = summed_levels(finest)
+    for level in range(len(found) - 1, -1, -1):
+        if level < len(found) - 1:
+            found[level] = quarters_added(found[level + 1])
+        if level in by_level:
+            one, counts = by_level[level]
+            below = found[level][:, one.rows, one.columns]
+            found[level][:, one.rows, one.columns] = below + np.clip(
+                counts - below, -one.pull, one.pull
+            )
+    return found
+
+
+def _earlier(
+    counts: NoisyCounts, variances: FloatArray, rng: np.random.Generator
+) -> list[_Earlier]:
+    """The counts that are not the last ones of their cell, the finest first.
+
+    `variances` are those of the finest cells, by their last counts.
+    """
     own = 4**counts.levels + counts.codes
     _, back = np.unique(own[::-1], return_index=True)
     newest = np.zeros(own.size, dtype=np.bool_)
     newest[own.size - 1 - back] = True
     before = ~(newest & counts.last)
     found = []
-    for level in range(finest + 1):
+    for level in range(len(variances).bit_length() - 1, -1, -1):
+        if level < len(variances).bit_length() - 1:
+            variances = quarters_added(variances[None])[0]
         which = np.flatnonzero(before & (counts.levels == level))
         if which.size:
             columns, rows = Grid(level).decode(counts.codes[which])
-            found.append(_layer(level, rows, columns, counts.only(_mask(which, own.size)), rng))
-    return tuple(found)
-
-
-def _layer(
-    level: int, rows: IntArray, columns: IntArray, counts: NoisyCounts, rng: np.random.Generator
-) -> Layer:
-    side = 1 << level
-    here, values = np.zeros((side, side), dtype=np.bool_), np.zeros((side, side))
-    here[rows, columns], values[rows, columns] = True, counts.values
-    noise = _drawn(counts.law, rng, counts.scales)
-
-    def draw(numbers: IntArray) -> SmallFloats:
-        out = np.zeros((numbers.size, side, side), dtype=np.float32)
-        out[:, rows, columns] = noise[numbers]
-        return out
-
-    return Layer(level, here, values, draw)
-
-
-def _mask(which: IntArray, size: int) -> BoolArray:
-    found = np.zeros(size, dtype=np.bool_)
-    found[which] = True
+            scales = counts.scales[which]
+            below, alone = variances[rows, columns], counts.law.variance * scales**2
+            noise = _drawn(counts.law, rng, scales)
+            pull = below / (counts.widening * scales)
+            found.append(_Earlier(level, rows, columns, counts.values[which], noise, pull))
+            variances[rows, columns] = below * alone / (below + alone)
     return found
 
 
@@ -184,10 +200,10 @@ def _by_draws(known: MapPosterior, area: Area, level: int, stream: int) -> Count
         numbers = last_counted(known.counts, level)[area.grid.at_level(level).codes_of_image()]
         depth = np.searchsorted(4 ** np.arange(level + 1), numbers, side="right") - 1
 
-    def draw(numbers: IntArray) -> SmallFloats:
-        return np.asarray(SPARE * (maps[order[numbers]] - middle), dtype=np.float32)
+    def draw(numbers: IntArray) -> list[SmallFloats]:
+        return summed_levels(np.asarray(SPARE * (maps[order[numbers]] - middle), dtype=np.float32))
 
-    return Counted(middle, depth, draw)
+    return Counted(tuple(one[0] for one in summed_levels(middle[None])), depth, draw)
 
 
 def of_shares(one: Counted) -> Counted | None:
@@ -203,39 +219,35 @@ def of_shares(one: Counted) -> Counted | None:
         The same in shares of 1, or None.
 
     """
-    values, draw = _of_the_whole(one)
-    total = float(values.sum())
-
-    def of_all(numbers: IntArray) -> SmallFloats:
-        return np.asarray(draw(numbers).sum(axis=(1, 2), keepdims=True), dtype=np.float32)
-
-    spread = float(of_all(np.arange(DRAWS)[::9]).std())
-    if not total > SOMEBODY * spread:
+    total = float(one.estimates[0].sum())
+    if not total > SOMEBODY * float(one.draw(np.arange(DRAWS)[::9])[0].std()):
         return None
+    parts = [(level / total).astype(np.float32) for level in one.estimates]
 
-    def shared(values: FloatArray, draw: Draw) -> Draw:
-        part = (values / total).astype(np.float32)
-        return lambda numbers: np.asarray(
-            (draw(numbers) - part * of_all(numbers)) / total, dtype=np.float32
-        )
+    def draw(numbers: IntArray) -> list[SmallFloats]:
+        noise = one.draw(numbers)
+        return [
+            np.asarray((level - part * noise[0]) / total, dtype=np.float32)
+            for level, part in zip(noise, parts, strict=True)
+        ]
 
-    return Counted(
-        one.values / total,
-        one.depth,
-        shared(one.values, one.draw),
-        tuple(
-            Layer(at.level, at.here, at.values / total, shared(at.values, at.draw))
-            for at in one.earlier
-        ),
-    )
+    return Counted(tuple(level / total for level in one.estimates), one.depth, draw)
 
 
-def _of_the_whole(one: Counted) -> tuple[FloatArray, Draw]:
-    """The fewest counts that make up the whole map: those that zoom began with, if it kept them."""
-    for layer in one.earlier:
-        if not pooled(np.abs(one.values), layer.level)[~layer.here].any():
-            return layer.values, layer.draw
-    return one.values, one.draw
+def summed_levels(images: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Images [image, row, column] summed up to the cells of every level, the coarsest first."""
+    found = [images]
+    while found[-1].shape[1] > 1:
+        found.append(quarters_added(found[-1]))
+    return found[::-1]
+
+
+def quarters_added(images: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Images [image, row, column] of half as many rows and columns."""
+    count, side, _ = images.shape
+    rows = images.reshape(count, side // 2, 2, side)
+    columns = (rows[:, :, 0] + rows[:, :, 1]).reshape(count, side // 2, side // 2, 2)
+    return np.asarray(columns[..., 0] + columns[..., 1])
 
 
 def blocks_of(image: npt.NDArray[np.generic], level: int) -> npt.NDArray[np.generic]:

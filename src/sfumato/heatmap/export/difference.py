@@ -69,8 +69,11 @@ def comparison_file(result: CompareResult, path: str | Path, *, shares: bool) ->
             return (json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n").encode()
 
 
-def png(result: CompareResult, *, shares: bool = False) -> bytes:
-    """The difference as a picture: purple for more, orange for less, hatched where it is not sure."""
+def png(result: CompareResult, *, shares: bool = False, titled: bool = True) -> bytes:
+    """The difference as a picture: purple for more, orange for less, hatched where it is not sure.
+
+    Not `titled`, for a page that has a title.
+    """
     drawn, found = _drawn(result, shares=shares)
     area = drawn.area
     times, said = density(area)
@@ -94,7 +97,7 @@ def png(result: CompareResult, *, shares: bool = False) -> bytes:
         values,
         frame,
         words=Words(
-            title="From {} to {}".format(*_short(result.names)),
+            title="From {} to {}".format(*_short(result.names)) if titled else "",
             subtitle=f"{' and '.join(dict.fromkeys(result.methods))} · what changed, smoothed by "
             f"{100 * found.sigma:g}% of the grid's side",
             legend=f"{unit} per {said}: less, more",
@@ -120,7 +123,8 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
     found = drawn.shares_found if shares else drawn.users_found
     sure = None if found is None else found.where
     rows = len(drawn.flow.east)
-    moved = bool(result.shift.exceeds)
+    exceeds = bool(result.shift.exceeds)
+    moved = exceeds and sure is not None and bool(sure.any())
     if sure is None:
         hatch = "hatched: where it is sure, is not known"
     elif sure.any():
@@ -133,8 +137,10 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
         hatch_says=hatch,
         arrows=arrows(drawn.flow.east, drawn.flow.north, (rows, rows)) if moved else None,
         cells=rows,
-        arrows_say="arrows: where mass moves as shares; longer for more of it"
+        arrows_say="arrows, where it is not hatched: where mass moves as shares; longer for more of it"
         if moved
+        else "no arrows: no square is known to have changed"
+        if exceeds
         else "no arrows: mass moves no further than noise alone would move it",
         lines=drawn.lines,
     )
@@ -219,7 +225,7 @@ def page(result: CompareResult, *, shares: bool = False) -> bytes:
         '<meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{style}</style></head><body>"
         f"{'<p><strong>REHEARSAL: protects nobody</strong></p>' if result.rehearsal else ''}"
-        f"<h1>{title}</h1>{html_body(result, shares=shares)}</body></html>\n"
+        f"<h1>{title}</h1>{html_body(result, shares=shares, titled=False)}</body></html>\n"
     ).encode()
 
 
@@ -228,13 +234,14 @@ def html_figure(result: CompareResult) -> str:
     return f'<div style="max-width:720px">{html_body(result, shares=False)}</div>'
 
 
-def html_body(result: CompareResult, *, shares: bool) -> str:
-    """The picture, the sentences and the tables."""
-    said = [*result.remarks, *sentences(result)]
+def html_body(result: CompareResult, *, shares: bool, titled: bool = True) -> str:
+    """The picture, the sentences and the tables; without their title if that stands above."""
+    first, *others = sentences(result)
+    said = [*result.remarks, *([first] if titled else []), *others]
     parts = []
     if result.pictured is not None:
-        picture = base64.b64encode(png(result, shares=shares)).decode()
-        alt = escape(f"What changed {said[0]}")
+        picture = base64.b64encode(png(result, shares=shares, titled=titled)).decode()
+        alt = escape(f"What changed {first}")
         parts.append(
             f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{picture}">'
         )

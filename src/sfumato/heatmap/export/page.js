@@ -14,10 +14,8 @@
   let colors, heat, blocks, layer = "smooth", ratio = 1;
   const at = { x: 0, y: 0, zoom: 1 };  // the center in map units, and screen pixels to a unit of x
 
-  // -- colors: the same rule as the pictures
+  // -- colors: `shade` is the rule of the pictures
 
-  const shade = (value, top, floor) =>
-    Math.sqrt(Math.min(value / top, 1)) * (floor > 0 ? Math.min(value / floor, 1) : 1);
   const scaleOf = () => data.scales[layer];
   // Over an image, the stronger the shade (0 to 255), the less of it shines through.
   const cover = (s) => (data.under ? Math.min((1.6 * s) / 255, 0.8) : 1);
@@ -58,7 +56,7 @@
     return paint(wide, high, (i) => {
       const y = Math.floor(i / wide), row = down > 0 ? y : high - 1 - y;
       const j = row * wide + (i % wide);
-      return Math.round(255 * shade(sums[j], top, 0) * Math.min(held[j] / floor, 1));
+      return Math.round(255 * shade(sums[j], top, floor, held[j]));
     });
   };
 
@@ -148,7 +146,7 @@
       const w = wide / side, h = high / side;
       if (x + w < 0 || y + h < 0 || x > view.clientWidth || y > view.clientHeight) continue;
       const value = shares[i] * 4 ** (levels[i] - data.level);
-      const s = Math.round(255 * shade(value, top, 0) * Math.min(shares[i] / floor, 1)), c = 3 * s;
+      const s = Math.round(255 * shade(value, top, floor, shares[i])), c = 3 * s;
       pen.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       pen.fillRect(x, y, Math.max(w, 0.5), Math.max(h, 0.5));
     }
@@ -170,7 +168,9 @@
     pen.beginPath();
     for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
     pen.lineJoin = "round";
-    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.6; pen.lineWidth = 2.6;  // a light edge: lines show on dark ground too
+    pen.strokeStyle = data.under ? "#ffffff" : style("--paper");
+    pen.stroke();
     pen.globalAlpha = 0.75; pen.lineWidth = 1;
     pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
     pen.stroke();

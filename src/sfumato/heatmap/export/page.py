@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.figures import TOPS, filled_page, glow, page_style, palette, round_number
+from sfumato.figures import (
+    TOPS,
+    Overlay,
+    filled_page,
+    glow,
+    page_style,
+    palette,
+    round_number,
+    shade_script,
+)
 from sfumato.heatmap.accuracy.noise_floor import noise_share
 from sfumato.heatmap.analysis.map_total import map_total
 from sfumato.heatmap.export.ground import Ground
@@ -79,7 +88,7 @@ def html(
     return filled_page(
         template,
         style=page_style("page"),
-        script=script,
+        script=shade_script() + script,
         words=words,
         data=_data(release, level, ground, legend),
     )
@@ -205,11 +214,22 @@ def _uncertainty(release: HeatmapRelease) -> dict[str, Any]:
         "coverage": band.coverage,
         "cell": cell_text(area, band.level),
         "marks": [asdict(mark) for mark in found.marks],
-        "untested": found.untested,
+        "untested": said.dashed,
         "reach": said.reach,
         "hatched": _sentence(said.hatch_says),
-        "ringed": _sentence(said.rings_say),
+        "ringed": _ringed(said, band.coverage),
     }
+
+
+def _ringed(said: Overlay, coverage: float) -> str:
+    """What rings and the numbers at them are; nothing where there are none."""
+    if not said.rings:
+        return ""
+    labels = (
+        f"The number at a ring is the share of all mass inside it, with its {100 * coverage:g}% "
+        "interval where there is room."
+    )
+    return " ".join(filter(None, (_sentence(said.rings_say), labels, _sentence(said.dashed_say))))
 
 
 def _cut(image: npt.NDArray[Any], window: tuple[int, int, int, int]) -> npt.NDArray[Any]:

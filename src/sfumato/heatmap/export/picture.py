@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 FINEST_PICTURE = 10
 NOTHING_UNDER: Ground = Ground()
 SMALL_DPI = 110  # of pictures in notebooks
+DASHED = "dashed: a place that was not tested, too near one with a ring"
 MOST_SHOWN = 12  # maps in a cell of a notebook
 
 
@@ -141,14 +142,26 @@ def overlay(release: HeatmapRelease, found: ShownUncertainty) -> Overlay:
     first_column, first_row, last_column, last_row = release.area.window(found.level)
     hatched = found.silent[first_row:last_row, first_column:last_column].any()
     low_x, low_y, high_x, high_y = release.area.grid.bounds
+    reach = found.reach * (high_x - low_x), found.reach * (high_y - low_y)
+    beside = _beside(found, reach)
     return Overlay(
         silent=found.silent,
         extent=release.area.grid.bounds,
         rings=tuple((mark.x, mark.y) for mark in found.marks),
-        dashed=found.untested,
-        reach=(found.reach * (high_x - low_x), found.reach * (high_y - low_y)),
+        dashed=beside,
+        reach=reach,
         hatch_says=empty_text() if release.empty else hatch_text() if hatched else "",
         rings_say=rings_text(found),
+        dashed_say=DASHED if beside else "",
+    )
+
+
+def _beside(found: ShownUncertainty, reach: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+    """The places that were not tested since a ring was in the way; beside no ring they say nothing."""
+    return tuple(
+        (x, y)
+        for x, y in found.untested
+        if any(math.hypot((x - m.x) / reach[0], (y - m.y) / reach[1]) <= 2.01 for m in found.marks)
     )
 
 
@@ -160,15 +173,13 @@ def hatch_text() -> str:
 def rings_text(found: ShownUncertainty) -> str:
     """What the rings mean; nothing where there are none."""
     chance = f"with a chance of about {100 * CONFIDENCE:g}%"
-    beside = "; dashed: not tested, too near another" if found.untested else ""
     match len(found.marks):
         case 0:
-            return beside.removeprefix("; ")
+            return ""
         case 1:
-            return f"ring: over twice the average inside it, {chance}{beside}"
+            return f"ring: over twice the average inside it, {chance}"
         case _:
-            every = "rings: over twice the average inside each, all at once"
-            return f"{every} {chance}{beside}"
+            return f"rings: over twice the average inside each, all at once {chance}"
 
 
 def _words(release: HeatmapRelease, found: Drawn, ground: Ground) -> Words:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +16,14 @@ from scipy import sparse
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, MissingPackage
 from sfumato.heatmap.analysis.cell_limits import finest_known, limits_of_cells, limits_of_sums
-from sfumato.heatmap.export.geojson import DENSITY, GEO, densities
+from sfumato.heatmap.export.geojson import DENSITY, GEO, densities, report
 from sfumato.heatmap.export.shapes import RADIUS, Cells, cells_of
+from sfumato.heatmap.reference_systems import ReferenceSystem
 from sfumato.heatmap.tiles import Tiles
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
+    from sfumato.heatmap.hotspot_results import HotspotsResult
     from sfumato.heatmap.results import HeatmapRelease
 
 
@@ -314,3 +317,28 @@ def _csv(names: list[str], columns: list[Any]) -> bytes:
     table.writerow(names)
     table.writerows(zip(*map(_texts, columns), strict=True))
     return out.getvalue().encode()
+
+
+def hotspots_csv(result: HotspotsResult) -> bytes:
+    """A row for each place: x, y, share, within and its interval, real, tested; empty where unknown."""
+    out = io.StringIO()
+    rows = result.rows()
+    table = csv.DictWriter(out, list(rows[0]) if rows else ["x", "y", "share"], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return out.getvalue().encode()
+
+
+def hotspots_geojson(release: HeatmapRelease, result: HotspotsResult) -> bytes:
+    """Points with the properties of `hotspots_csv`; in degrees, where the map lies on the Earth."""
+    system = ReferenceSystem.named(release.area.crs) if release.area.crs else None
+    features = []
+    for row in result.rows():
+        x, y = row.pop("x"), row.pop("y")
+        if system is not None:
+            x, y = (float(one[0]) for one in system.to_degrees(np.array([x]), np.array([y])))
+        point = {"type": "Point", "coordinates": [x, y]}
+        features.append({"type": "Feature", "geometry": point, "properties": row})
+    about = {**report(release), "within": result.to_json()["within"]}
+    whole = {"type": "FeatureCollection", "sfumato": about, "features": features}
+    return (json.dumps(whole, allow_nan=False) + "\n").encode()

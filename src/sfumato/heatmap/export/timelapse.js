@@ -13,10 +13,6 @@
 
   // -- the map
 
-  const shade = (value) => {
-    const floor = data.floors[now];
-    return Math.sqrt(Math.min(value / data.top, 1)) * (floor > 0 ? Math.min(value / floor, 1) : 1);
-  };
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
   const sheet = document.createElement("canvas");
   sheet.width = wide; sheet.height = high;
@@ -50,6 +46,8 @@
     pen.drawImage(sheet, 0, 0, view.width, view.height);
     if (lines.length) outline(toX, toY);
     marks(toX, toY);
+    pen.strokeStyle = style("--line"); pen.lineWidth = 1;
+    pen.strokeRect(toX(0) + 0.5, toY(0) + 0.5, toX(1) - toX(0) - 1, toY(1) - toY(0) - 1);
   };
 
   // -- longitudes, latitudes and a scale bar, as in the other pictures
@@ -100,7 +98,9 @@
     pen.beginPath();
     for (const line of lines) line.forEach(([x, y], k) => (k ? pen.lineTo(toX(x), toY(y)) : pen.moveTo(toX(x), toY(y))));
     pen.lineJoin = "round";
-    if (data.under) { pen.strokeStyle = "#ffffff99"; pen.lineWidth = 2.6; pen.stroke(); }
+    pen.globalAlpha = 0.6; pen.lineWidth = 2.6;  // a light edge: lines show on dark ground too
+    pen.strokeStyle = data.under ? "#ffffff" : style("--paper");
+    pen.stroke();
     pen.globalAlpha = 0.75; pen.lineWidth = 1;
     pen.strokeStyle = data.under ? "#1f2328" : style("--ink");
     pen.stroke();
@@ -143,7 +143,7 @@
     pencil.fillStyle = "#c8c8c8";
     pencil.fillRect(0, 0, 512, 1);
     for (let i = 0; i < 512; i++) {
-      const s = Math.round(255 * shade(data.top * (i / 511) ** 2)), c = 3 * s;
+      const s = Math.round(255 * shade(data.top * (i / 511) ** 2, data.top, data.floors[now])), c = 3 * s;
       pencil.fillStyle = `rgba(${colors[c]},${colors[c + 1]},${colors[c + 2]},${cover(s)})`;
       pencil.fillRect(i, 0, 1, 1);
     }

@@ -22,6 +22,7 @@ from sfumato.figures import (
     place_marks,
     round_number,
     scale_bar,
+    shade_script,
     shades,
 )
 from sfumato.heatmap.accuracy.map_error import some_of
@@ -104,7 +105,7 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
     return filled_page(
         template,
         style=page_style("page", "timelapse"),
-        script=script,
+        script=shade_script() + script,
         words=words,
         data=_data(maps, title, ground),
     )

@@ -330,7 +330,13 @@ def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
     cells = channel.cells
     if isinstance(channel, DiskChannel):
         return disk_rows(channel)
-    size = channel.size if isinstance(channel, SubsetSelection) else _best_size(cells, channel.odds)
+    match channel:
+        case SubsetSelection():
+            size = channel.size
+        case KaryResponse():
+            size = 1
+        case _:
+            size = _best_size(cells, channel.odds)
     if size == 1:
         return np.eye(cells, dtype=np.bool_)
     rng = generator(hashlib.sha256(f"sfumato.local.family|{cells}|{size}".encode()).digest())

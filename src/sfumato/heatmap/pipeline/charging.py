@@ -35,6 +35,8 @@ Method = str | MapMethod[Any]
 MOST_DRAWS = 2**25
 DEFAULT = "zoom"
 
+SUMS_REQUEST = {"kind": "sums/1"}
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -63,6 +65,7 @@ def release_sums(
     note: str = "",
     price: Price | None = None,
     team: str = "",
+    once: str = "",
     other_table: bool = False,
 ) -> tuple[HeatmapRelease, ...]:
     """One private map for each group of guarded sums, as one release.
@@ -85,6 +88,7 @@ def release_sums(
         note: A line for the ledger.
         price: What was planned, if it was; else it is priced here.
         team: Whose sub-budget pays, in a ledger with teams.
+        once: A key under which such sums are released once.
         other_table: Whether another table than before holds the same people.
 
     Returns:
@@ -92,6 +96,7 @@ def release_sums(
 
     Raises:
         BudgetExceeded: The ledger has not enough left; nothing was charged.
+        ReleasedAlready: The key was used; nothing was charged again.
         InvalidParameter: The sums are not those of the groups and the area.
         SolverFailed: No map could be made of what was paid for; it is kept beside the ledger.
 
@@ -114,7 +119,8 @@ def release_sums(
         note=note,
         team=team,
         other_table=other_table,
-        request={"kind": "sums/1"},
+        request=SUMS_REQUEST,
+        once=once,
     )
     try:
         made = maps_of_receipt(

@@ -311,7 +311,8 @@ def plan_release(
         raise
     # Which files and columns there are is public; what was paid for before needs neither.
     named = isinstance(source, str | Path) or is_file_list(source)
-    opened = open_rows(rows, where) if costs and named else None
+    # Whoever carries out a plan of several parties opens its own rows.
+    opened = open_rows(rows, where) if costs and named and paid_for is None else None
     measure = Measure.of({"rows_per_user": rows.columns.rows_per_user}, budget.header.unit)
     # How many rows users have is not guessed: of counted rows it is only said how many it takes.
     users = None if measure.name == "rows" else options.get("users")

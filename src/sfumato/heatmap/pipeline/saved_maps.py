@@ -9,17 +9,21 @@ from typing import Any, TypeAlias
 
 from sfumato.errors import InvalidParameter
 from sfumato.files import write_file
+from sfumato.heatmap.accuracy.nearby import nearby_distance, shares_nearby
 from sfumato.heatmap.accuracy.uncertainty import Mark, in_a_ring
 from sfumato.heatmap.analysis.zone_shapes import Zone, read_zones
 from sfumato.heatmap.analysis.zones import totals_csv, totals_geojson, zone_totals
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.formats import WriteOptions
+from sfumato.heatmap.export.geojson import check_geojson
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs, check_output, paths_of
+from sfumato.heatmap.export.tables import hotspots_csv, hotspots_geojson
 from sfumato.heatmap.export.timelapse import write_timelapse
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.inference.prior import Prior, declared_prior
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, write_maps
-from sfumato.heatmap.results import DrawResult, HeatmapRelease, HotspotsResult, TotalsResult
+from sfumato.heatmap.results import DrawResult, HeatmapRelease, TotalsResult
 
 Map: TypeAlias = HeatmapRelease | str | Path
 
@@ -84,24 +88,41 @@ def draw_map(
     return DrawResult(one.statement, write_maps((one,), targets, watch=watch))
 
 
-def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
-    """The k places that best stand for a map (k-median), and the share of mass near each.
+def map_hotspots(
+    saved: Map,
+    k: int = 5,
+    *,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    watch: Watch | None = None,
+) -> HotspotsResult:
+    """The k places that best stand for a map (k-median), and which shares of its mass are near each.
 
     Args:
         saved: A map, or the path of one saved as .json.
         k: How many places, at least 1.
+        output: A file to write: .csv or .geojson.
+        overwrite: Whether a file that exists is replaced.
+        watch: Told of the file.
 
     Returns:
-        The places, how far mass is from them, and a bound on that. Where the map knows how sure it
-        is, `real` says which lie in a ring of its picture: there is over twice the map's average in
-        every ring, all at once with a chance of 95 %.
+        The places, how far mass is from them, and a bound on that: for each the share of the mass
+        that is nearer to it than to the others, and the share within a stated distance. Where the
+        map knows how sure it is, `real` says which lie in a ring of its picture: there is over
+        twice the map's average in every ring, all at once with a chance of 95 %.
 
     Raises:
-        InvalidParameter: k is below 1.
+        InvalidParameter: k is below 1, or the output could not be written.
         InvalidInput: The map could not be read.
 
     """
+    target = None if output is None else Path(output)
+    if target is not None:
+        read = [saved] if isinstance(saved, str | Path) else []
+        check_output(target, (".csv", ".geojson"), read, what="hotspots", overwrite=overwrite)
     one = opened(saved)
+    if target is not None and target.suffix.lower() == ".geojson":
+        check_geojson(one.area)
     found = one.find_hotspots(k)
     real = marks = tested = None
     if one.posterior is not None or one.known_marks is not None:
@@ -113,7 +134,8 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
             sure or not in_a_ring(spot.x, spot.y, marks=rings, grid=grid)
             for spot, sure in zip(found.spots, real, strict=True)
         )
-    return HotspotsResult(
+    distance = nearby_distance(one.area)
+    result = HotspotsResult(
         one.statement,
         found.spots,
         found.distance,
@@ -125,7 +147,17 @@ def map_hotspots(saved: Map, k: int = 5) -> HotspotsResult:
         one.empty,
         (one.area.cell_size[0] * one.area.grid.side, one.area.unit) if one.area.unit else None,
         one.area.kind == "degrees",
+        shares_nearby(one, [(spot.x, spot.y) for spot in found.spots], distance),
+        (distance, one.area.unit),
+        () if target is None else (str(target),),
     )
+    if target is not None:
+        as_table = target.suffix.lower() == ".csv"
+        data = hotspots_csv(result) if as_table else hotspots_geojson(one, result)
+        write_file(target, data, overwrite=overwrite)
+        if watch is not None:
+            watch(f"wrote {target}")
+    return result
 
 
 def map_totals(

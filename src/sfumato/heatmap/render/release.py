@@ -7,15 +7,16 @@ from functools import singledispatch
 from html import escape
 from typing import Any
 
+from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words, pooled_words
 from sfumato.heatmap.replay_results import ReplayResult
 from sfumato.heatmap.results import (
     DrawResult,
-    HotspotsResult,
     PlannedRelease,
     PoolResult,
     RehearsalResult,
@@ -159,11 +160,7 @@ def _draw(result: DrawResult) -> str:
 
 @as_text.register
 def _hotspots(result: HotspotsResult) -> str:
-    real = result.real or (False,) * len(result.hotspots)
-    rows = [_heads(result)] + [
-        (f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known))
-        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
-    ]
+    rows = [_heads(result), *_spots(result)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(word.ljust(width) for word, width in zip(row, wide, strict=True)).rstrip()
@@ -197,18 +194,38 @@ def _ground(length: float, unit: str) -> str:
     return f"{float(f'{length:.3g}'):,.10g} {unit}"
 
 
-def _heads(result: HotspotsResult) -> tuple[str, str, str, str]:
-    return ("lon", "lat", "share", "") if result.degrees else ("x", "y", "share", "")
+def _heads(result: HotspotsResult) -> list[str]:
+    place = ["lon", "lat"] if result.degrees else ["x", "y"]
+    if result.within is None:
+        return [*place, "nearest to it", ""]
+    length, unit = result.within
+    if unit == "m" and length >= 1000:
+        length, unit = length / 1000, "km"
+    sure = " (90%)" if result.near and result.near[0].low is not None else ""
+    return [*place, "nearest to it", f"within {f'{length:g} {unit}'.strip()}{sure}", ""]
 
 
 def hotspots_html(result: HotspotsResult) -> str:
     """A table for notebooks."""
+    return _table(_heads(result), _spots(result), result.statement)
+
+
+def _spots(result: HotspotsResult) -> list[list[str]]:
+    """A row for each place."""
     real = result.real or (False,) * len(result.hotspots)
-    rows = [
-        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", _real(sure, known)]
-        for spot, sure, known in zip(result.hotspots, real, _tested(result), strict=True)
+    near = [[_near(one)] for one in result.near] or [[]] * len(result.hotspots)
+    return [
+        [f"{spot.x:.6g}", f"{spot.y:.6g}", f"{spot.share:.1%}", *around, _real(sure, known)]
+        for spot, around, sure, known in zip(
+            result.hotspots, near, real, _tested(result), strict=True
+        )
     ]
-    return _table(list(_heads(result)), rows, result.statement)
+
+
+def _near(one: Nearby) -> str:
+    if one.low is None or one.high is None:
+        return f"{one.share:.1%}"
+    return f"{one.share:.1%} ({one.low:.1%} to {one.high:.1%})"
 
 
 @as_text.register

@@ -4,7 +4,7 @@ from .plan import ShufflePlan, read_plan
 from .planning import plan_shuffled
 from .render import shuffled_text
 from .results import ModelNoise, PlannedShuffle, ShuffledResult
-from .rounds import Round, mix
+from .rounds import Round, added_up, mix
 from .sealing import Keys, PublicKeys, make_keys
 from .sending import SentReports, devices_of_rows, send_reports
 from .session import OpenedRound, ShuffleSession
@@ -24,6 +24,7 @@ __all__ = [
     "ShuffleSession",
     "ShuffledResult",
     "Shuffler",
+    "added_up",
     "collect_shuffled",
     "devices_of_rows",
     "make_keys",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from sfumato.errors import LedgerMismatch, SessionStopped
+from sfumato.errors import LedgerMismatch, ReleasedAlready, SessionStopped
 from sfumato.heatmap.export.output_names import Outputs
-from sfumato.heatmap.pipeline.charging import Price, check_affordable, release_sums
+from sfumato.heatmap.pipeline.charging import SUMS_REQUEST, Price, check_affordable, release_sums
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, tell_of_trouble, write_maps
 from sfumato.heatmap.results import ReleaseResult
 from sfumato.heatmap.shuffled.plan import ShufflePlan, read_plan
@@ -53,7 +53,7 @@ def collect_shuffled(
         note: A line for the ledger.
         team: Whose sub-budget pays, in a ledger with teams.
         overwrite: Whether files that exist are replaced.
-        timeout: How many seconds to wait for each round.
+        timeout: How many seconds to wait for each round: a minute more than the shuffler does, at least.
         watch: Told of each step.
         warn: Told what went wrong after the charge; a warning of Python, if none is given.
 
@@ -61,7 +61,9 @@ def collect_shuffled(
         The map, what was paid, and how the rounds went.
 
     Raises:
-        SessionStopped: The shuffler does not answer, has another plan, or too few devices came.
+        SessionStopped: The shuffler does not answer, has another plan or a session that has begun, or too
+            few devices came.
+        ReleasedAlready: The ledger has paid for this plan; nothing was charged again.
         LedgerMismatch: The ledger is not of the model of the plan; nothing was charged.
         BudgetExceeded: The ledger has not enough left; nothing was charged.
         InvalidInput: The plan or the key is none that can be used; nothing was charged.
@@ -81,13 +83,20 @@ def collect_shuffled(
     bound = bound_of_groups(agreed.area.grid, None, unit=budget.header.unit)
     mechanism = mechanism_of(agreed, bound)
     cost = mechanism.cost(bound)
+    once = f"shuffled {agreed.digest.hex()}"
+    paid = budget.made_once(once, SUMS_REQUEST)
+    if paid is not None:
+        raise ReleasedAlready(
+            f"this plan was paid for as entry {paid.number} of {budget.path}, and devices answer a plan once: "
+            "another map is another plan; nothing was charged again",
+            paid.number,
+        )
     check_affordable(budget, [cost], bound, agreed.epsilon, team=team)
     address = parse_address(shuffler)
     session = ShuffleSession(agreed, keys, address, timeout=timeout, watch=watch)
     session.meet()
     method = method_of(agreed)
     asked = cast(CellSums, session.values)
-    before = budget.statement().count
     try:
         maps = release_sums(
             Guarded(asked, bound, source=budget.header.source),
@@ -100,21 +109,19 @@ def collect_shuffled(
             note=note,
             price=Price(cast(Any, mechanism), cost, parameters(method.inner)),
             team=team,
+            once=once,
         )
     except SessionStopped as problem:
-        charged = budget.statement().count > before
         raise SessionStopped(
-            f"{problem}; "
-            + (
-                "what was charged stands: no map was made, and another attempt is another plan"
-                if charged
-                else "nothing was charged"
-            )
+            f"{problem}; what was charged stands: no map was made, and another attempt is another plan"
         ) from problem
-    try:
-        session.finish()
-    except SessionStopped as problem:
-        tell_of_trouble(warn, f"{problem}: devices were not told that the map is done")
+    finally:
+        # A map that stopped is over too: the plan is paid for, and nobody will ask for more of it.
+        if session.begun:
+            try:
+                session.finish()
+            except SessionStopped as problem:
+                tell_of_trouble(warn, f"{problem}: devices were not told that the map is over")
     written = write_maps(maps, targets, watch=watch or (lambda _: None))
     first = maps[0]
     released = ReleaseResult(
@@ -129,4 +136,4 @@ def collect_shuffled(
         written,
         maps,
     )
-    return ShuffledResult(released, agreed.digest.hex(), tuple(session.rounds))
+    return ShuffledResult(released, agreed.digest.hex(), tuple(session.rounds), session.enrolled)

@@ -5,17 +5,42 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sfumato._types import IntArray
-from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.errors import BudgetExceeded, InvalidInput, InvalidParameter
 from sfumato.files import read_json, write_file
-from sfumato.heatmap.shuffled.plan import TOKEN, ShufflePlan
+from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import Round, sealed_messages
 from sfumato.heatmap.shuffled.sealing import seal
+from sfumato.privacy.accounting import Number, exact
 from sfumato.privacy.noise import draw_shares, split_into_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a device remembers of a plan: the last level that it answered, and what the whole plan costs."""
+
+    level: int
+    epsilon: Fraction
+    delta: Fraction
+
+    def to_json(self) -> dict[str, Any]:
+        """As the memory holds it."""
+        return {"level": self.level, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+    @staticmethod
+    def from_json(data: Any) -> Answered:
+        """What the memory holds; ValueError, TypeError or KeyError where it is something else."""
+        level, epsilon, delta = data["level"], Fraction(data["epsilon"]), Fraction(data["delta"])
+        if type(level) is not int or epsilon < 0 or delta < 0:
+            raise ValueError("not what a device has answered")
+        return Answered(level, epsilon, delta)
 
 
 class Device:
@@ -31,6 +56,8 @@ class Device:
         *,
         token: bytes | None = None,
         memory: str | Path | None = None,
+        most_epsilon: Number | None = None,
+        most_delta: Number | None = None,
     ) -> None:
         """Make a device of a plan.
 
@@ -38,7 +65,15 @@ class Device:
             plan: The plan, whose cost the device has checked.
             places: Where its person was, (x, y) each; all count the same.
             token: 16 bytes by which the shuffler knows it; random if none are given.
-            memory: A file in which it notes the levels it has answered, before it answers them.
+            memory: A file in which it notes plans and levels that it answers, before it does; a device
+                that is started again without it would answer twice.
+            most_epsilon: What all plans in its memory may cost it together; no limit, if None.
+            most_delta: Their delta, likewise.
+
+        Raises:
+            BudgetExceeded: The plan would cost more than is left; nothing was sent.
+            InvalidInput: The memory is none.
+            InvalidParameter: The token is none, or there are limits and no memory.
 
         """
         self.plan = plan
@@ -49,16 +84,33 @@ class Device:
             )
         self._codes, self._units = mass_of_places(plan, places)
         self._memory = None if memory is None else Path(memory)
-        self.answered = plan.first_level - 1
-        if self._memory is not None and self._memory.exists():
-            told = read_json(self._memory, "a device's memory", undone="nothing was sent")
-            self.answered = max(self.answered, int(told.get(plan.digest.hex(), self.answered)))
+        self._most = [
+            (name, None if most is None else exact(most, name=name))
+            for name, most in (("most_epsilon", most_epsilon), ("most_delta", most_delta))
+        ]
+        if self._memory is None and any(most is not None for _, most in self._most):
+            raise InvalidParameter(
+                "a limit is one of all plans that a device answers: give `memory` too; nothing was sent"
+            )
+        own = self._remembered().get(plan.digest.hex())
+        self.answered = plan.first_level - 1 if own is None else own.level
+        self._check(self.spent)
 
-    def report(self, announced: bytes) -> bytes:
+    @property
+    def spent(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta of this plan and of all others that the device has answered."""
+        plans = {**self._remembered(), self.plan.digest.hex(): Answered(0, *self.plan.cost)}
+        found = plans.values()
+        return sum((one.epsilon for one in found), Fraction(0)), sum(
+            (one.delta for one in found), Fraction(0)
+        )
+
+    def report(self, announced: bytes, session: bytes) -> bytes:
         """Answer a round, sealed to the shuffler: once for each level, whoever asks again.
 
         Args:
             announced: The round as the adder signed it.
+            session: 16 bytes of the shuffler that it has drawn anew: it takes the report in this session alone.
 
         Returns:
             The report, of a size that says nothing about the places.
@@ -68,19 +120,23 @@ class Device:
 
         """
         plan, asked = self.plan, Round.checked(announced, self.plan)
+        if len(session) != SESSION:
+            raise InvalidInput(
+                f"a session is {SESSION} bytes, got {len(session)}; nothing was sent"
+            )
         if asked.level <= self.answered:
             raise InvalidInput(
                 f"level {asked.level} was answered, and each is answered once; nothing was sent"
             )
+        self._note(asked.level)
         self.answered = asked.level
-        self._note()
         shares = draw_shares(
             plan.trust, [plan.level_scale(asked.level)], np.zeros(asked.cells.size, dtype=np.int64)
         )
         values = self._counted(asked) + shares
         messages = split_into_messages(values, plan.messages, bits=plan.bits)
         told = self.token + bytes([asked.level]) + sealed_messages(plan, asked, messages)
-        return seal(told, plan.shuffler, context=plan.digest)
+        return seal(told, plan.shuffler, context=plan.digest + session)
 
     def _counted(self, asked: Round) -> IntArray:
         up = 2 * (self.plan.area.grid.levels - asked.level)
@@ -89,14 +145,33 @@ class Device:
             found[asked.cells == code] += units
         return found
 
-    def _note(self) -> None:
+    def _note(self, level: int) -> None:
         if self._memory is None:
             return
-        told = {}
-        if self._memory.exists():
-            told = read_json(self._memory, "a device's memory", undone="nothing was sent")
-        told[self.plan.digest.hex()] = self.answered
-        write_file(self._memory, json.dumps(told) + "\n", overwrite=True, private=True)
+        # Read again: another plan may have been answered since.
+        self._check(self.spent)
+        told = self._remembered()
+        told[self.plan.digest.hex()] = Answered(level, *self.plan.cost)
+        data = {digest: one.to_json() for digest, one in told.items()}
+        write_file(self._memory, json.dumps(data) + "\n", overwrite=True, private=True)
+
+    def _check(self, spent: tuple[Fraction, Fraction]) -> None:
+        for (name, most), cost in zip(self._most, spent, strict=True):
+            if most is not None and cost > most:
+                raise BudgetExceeded(
+                    f"`{name}` is {float(most):g}, with this plan it would be {float(cost):g}; nothing was sent"
+                )
+
+    def _remembered(self) -> dict[str, Answered]:
+        if self._memory is None or not self._memory.exists():
+            return {}
+        told = read_json(self._memory, "a device's memory", undone="nothing was sent")
+        try:
+            return {str(digest): Answered.from_json(one) for digest, one in told.items()}
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise InvalidInput(
+                f"{self._memory} is no memory of a device; nothing was sent"
+            ) from None
 
 
 def mass_of_places(

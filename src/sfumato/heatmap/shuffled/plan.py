@@ -13,6 +13,7 @@ from sfumato.files import read_json, write_json
 from sfumato.heatmap.shuffled.sealing import OVERHEAD, PublicKeys
 from sfumato.privacy import UNITS, Shuffled
 from sfumato.privacy.accounting import (
+    MOST_MESSAGES,
     canonical,
     decode_model,
     encode_model,
@@ -20,11 +21,14 @@ from sfumato.privacy.accounting import (
     mixed_delta,
     mixing_distance,
 )
+from sfumato.privacy.noise import MOST_BITS
 from sfumato.spaces import Area, Grid
 
 FORMAT = "sfumato shuffle plan/1"
-INDEX, TOKEN = 4, 16
-"""Bytes that say which cell a message is of, and that a device is known to the shuffler by."""
+INDEX, TOKEN, SESSION = 4, 16, 16
+"""Bytes that say which cell a message is of, by which a shuffler knows a device, and a session is known."""
+MOST_EPSILON = 64
+"""More than that of a level, or of a map, protects nobody: no device takes such a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,33 @@ class ShufflePlan:
             raise InvalidParameter(
                 f"units must be a power of two of at most {UNITS}, got {self.units}; nothing was planned"
             )
-        if self.last_level > self.area.grid.levels or self.first_level < 0:
+        for name, low, value, high in (
+            ("width", 1, self.width, 2**28),
+            ("messages", 1, self.messages, MOST_MESSAGES),
+            ("bits", 1, self.bits, MOST_BITS),
+        ):
+            if not low <= value <= high:
+                raise _outside(name, f"{low}..{high}", value)
+        if not 0 < self.epsilon <= MOST_EPSILON:
+            raise _outside("epsilon", f"(0, {MOST_EPSILON}]", self.epsilon)
+        if not 0 < self.delta < 1:
+            raise _outside("delta", "(0, 1)", self.delta)
+        if not 0 < self.decay <= 1:
+            raise _outside("decay", "(0, 1]", self.decay)
+        # Of each level by itself: a sum of losses of which one is negative would hide another.
+        for scale in self.scales:
+            if scale * MOST_EPSILON < UNITS:
+                raise _outside("scale", f"{UNITS // MOST_EPSILON}..", scale)
+        if not self.scales or self.last_level > self.area.grid.levels or self.first_level < 0:
             raise InvalidParameter(
                 f"levels must lie in 0..{self.area.grid.levels}, got {self.first_level}..{self.last_level}; "
                 "nothing was planned"
+            )
+        if 4**self.first_level > self.width:
+            raise _outside("4**first_level", f"1..{self.width} (the width)", 4**self.first_level)
+        if self.adder == self.shuffler:
+            raise InvalidParameter(
+                "the shuffler and the adder must be two, got the same keys for both; nothing was planned"
             )
         spent, mixed = self.cost
         if spent > self.epsilon or mixed > self.delta:
@@ -127,6 +154,11 @@ class ShufflePlan:
     def bytes_a_device(self) -> int:
         """What a device sends in all rounds, at most."""
         return sum(map(self.report_bytes, self.cells_by_level))
+
+    @property
+    def shuffler_bytes(self) -> int:
+        """Memory that the shuffler needs: reports of the largest round, their mixed copy, and an order."""
+        return 3 * self.trust.devices * self.report_bytes(max(self.cells_by_level))
 
     @property
     def digest(self) -> bytes:
@@ -188,7 +220,7 @@ class ShufflePlan:
                 title=str(data["title"]),
                 **whole,
             )
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as problem:
             raise InvalidInput(
                 f"not a plan of a shuffled map: {problem}; nothing was sent"
             ) from problem
@@ -219,3 +251,9 @@ def _whole(value: Any) -> int:
     if type(value) is not int:
         raise InvalidInput(f"{value!r} is no whole number")
     return value
+
+
+def _outside(name: str, rule: str, value: Any) -> InvalidParameter:
+    return InvalidParameter(
+        f"{name} of a plan must lie in {rule}, got {str(value)[:40]}; nothing was planned or sent"
+    )

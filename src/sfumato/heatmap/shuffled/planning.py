@@ -82,6 +82,7 @@ def plan_shuffled(
         mechanism.wrap_chance(bound),
         SEAL_SECONDS * plan.cells * plan.messages,
         SEAL_SECONDS * plan.cells * plan.messages * trust.devices / 3600,
+        SEAL_SECONDS * max(plan.cells_by_level) * plan.messages * trust.devices / 3600,
         _noises(plan),
     )
 

@@ -39,7 +39,8 @@ def _planned(result: PlannedShuffle) -> str:
         "curious",
         f"{len(plan.scales)} rounds, {plan.cells} cells x {plan.messages} messages x {plan.record} bytes = "
         f"{bytes_text(plan.bytes_a_device)} a device, {result.device_seconds:.2g} s of its CPU; "
-        f"{result.adder_hours:.2g} CPU hours at the adder",
+        f"{result.adder_hours:.2g} CPU hours at the adder, for {result.round_hours:.2g} of which devices wait "
+        f"for the next round; {bytes_text(plan.shuffler_bytes)} of memory at the shuffler",
         f"chance that a count wraps: {wraps}",
         "noise on a count of the first level (standard deviation, in people):",
     ]
@@ -74,6 +75,12 @@ def _collected(result: ShuffledResult) -> str:
         f"{min(one.arrived for one in rounds)} to {max(one.arrived for one in rounds)} devices, "
         f"{bytes_text(sum(one.received for one in rounds))} received"
         + (f"; {spoilt} messages could not be read: some device lies" if spoilt else "")
+        + (
+            "; only enrolled devices could report"
+            if result.enrolled
+            else "; anybody could report, and whoever did often counts as many: the guarantee holds if at most "
+            "the curious of a batch were not honest devices"
+        )
     )
 
 

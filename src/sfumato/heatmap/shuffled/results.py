@@ -35,7 +35,8 @@ class PlannedShuffle:
         plan: The plan.
         wrap_chance: How likely any count wraps, at most: it costs accuracy, and no privacy.
         device_seconds: CPU seconds of a device, about.
-        adder_hours: CPU hours of the adder, about; messages can be opened side by side.
+        adder_hours: CPU hours of the adder, about: it opens messages one after another.
+        round_hours: Those of the largest round, for which devices wait, about.
         noises: The noise on a count of the first level, in this model and in others.
 
     """
@@ -44,6 +45,7 @@ class PlannedShuffle:
     wrap_chance: float
     device_seconds: float
     adder_hours: float
+    round_hours: float
     noises: tuple[ModelNoise, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -59,6 +61,8 @@ class PlannedShuffle:
             "bytes_a_device": plan.bytes_a_device,
             "device_seconds": self.device_seconds,
             "adder_hours": self.adder_hours,
+            "round_hours": self.round_hours,
+            "shuffler_bytes": plan.shuffler_bytes,
             "wrap_chance": self.wrap_chance,
             "cost": {"epsilon": str(plan.cost[0]), "delta": float(plan.cost[1])},
             "noise": [
@@ -76,12 +80,14 @@ class ShuffledResult:
         release: The map, what was paid, what is left, and the files that were written.
         digest: The SHA-256 of the plan.
         rounds: The rounds, coarsest first.
+        enrolled: Whether the shuffler says that it took reports of enrolled devices alone.
 
     """
 
     release: ReleaseResult
     digest: str
     rounds: tuple[OpenedRound, ...]
+    enrolled: bool
 
     @property
     def map(self) -> HeatmapRelease:
@@ -94,6 +100,7 @@ class ShuffledResult:
             **self.release.to_json(),
             "shuffled": {
                 "digest": self.digest,
+                "enrolled": self.enrolled,
                 "rounds": [
                     {
                         "level": one.level,

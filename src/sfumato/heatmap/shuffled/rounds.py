@@ -78,7 +78,18 @@ def sealed_messages(plan: ShufflePlan, asked: Round, messages: Words) -> bytes:
 
 
 def added_up(plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys) -> tuple[Words, int]:
-    """The sum of all messages of each cell, modulo 2**64, and how many could not be read."""
+    """The sum of all messages of each cell, modulo 2**64, and how many could not be read.
+
+    Args:
+        plan: The plan of the map.
+        asked: The round that they answer.
+        mixed: All messages, one after the other.
+        keys: The adder's.
+
+    Returns:
+        A sum for each cell that was asked for, and the number of messages that were spoilt.
+
+    """
     found, spoilt, context = [0] * asked.cells.size, 0, asked.context(plan)
     for at in range(0, len(mixed), plan.record):
         told = keys.unseal(bytes(mixed[at : at + plan.record]), context)
@@ -90,7 +101,7 @@ def added_up(plan: ShufflePlan, asked: Round, mixed: memoryview, keys: Keys) -> 
     return np.array([one % 2**64 for one in found], dtype=np.uint64), spoilt
 
 
-def mix(reports: list[bytes], record: int) -> bytes:
+def mix(reports: list[bytes], record: int) -> bytearray:
     """Messages of all reports in an order that says nothing: each is as likely, by the system's randomness.
 
     Args:
@@ -101,8 +112,15 @@ def mix(reports: list[bytes], record: int) -> bytes:
         The messages of all, one after another.
 
     """
-    held = np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(-1, record)
-    return held[uniform_order(len(held))].tobytes()
+    # One copy, of which each message's place is drawn.
+    found = bytearray(sum(map(len, reports)))
+    held, at = np.frombuffer(found, dtype=np.uint8).reshape(-1, record), 0
+    order = uniform_order(len(held))
+    for report in reports:
+        messages = np.frombuffer(report, dtype=np.uint8).reshape(-1, record)
+        held[order[at : at + len(messages)]] = messages
+        at += len(messages)
+    return found
 
 
 def uniform_order(count: int) -> IntArray:

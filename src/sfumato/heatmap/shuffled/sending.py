@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, SessionStopped
 from sfumato.files import read_rows
 from sfumato.heatmap.shuffled.device import Device
 from sfumato.heatmap.shuffled.plan import ShufflePlan
-from sfumato.heatmap.shuffled.wire import ask, parse_address
+from sfumato.heatmap.shuffled.wire import POLL_SECONDS, RETRY_SECONDS, ask, parse_address
 
 Watch = Callable[[str], None]
 
@@ -45,39 +45,67 @@ def send_reports(
     Args:
         devices: The devices, all of one plan.
         shuffler: HOST:PORT of the shuffler.
-        timeout: How many seconds to wait for the next round, or for an answer.
+        timeout: How many seconds the shuffler may be silent. While it answers that there is no round yet,
+            devices wait: the adder takes hours to open the messages of many.
         watch: Told of each round.
 
     Returns:
         How many rounds were answered, and bytes.
 
     Raises:
-        SessionStopped: The shuffler does not answer, refuses, or opens no round in time.
+        SessionStopped: The shuffler does not answer, refuses, or is silent for too long.
         InvalidInput: A round is not of the plan; nothing more was sent.
 
     """
     say, address = watch or (lambda _: None), parse_address(shuffler)
     first, rounds, sent = devices[0], 0, 0
+    (epsilon, delta), (all_epsilon, all_delta) = first.plan.cost, first.spent
+    together = f"; with plans answered before {float(all_epsilon):.6g} and {float(all_delta):.2g}"
+    say(
+        f"the plan costs a device epsilon {float(epsilon):.6g}, delta {float(delta):.2g}"
+        + (together if all_epsilon > epsilon else "")
+    )
     while True:
-        announced = _next_round(address, first.answered, timeout)
-        if announced is None:
+        found = _next_round(address, first.answered, timeout, known=rounds > 0)
+        if found is None:
             return SentReports(len(devices), rounds, sent)
-        reports = (device.report(announced) for device in devices)
+        reports = (device.report(*found) for device in devices)
         sent += _sent(address, reports, timeout)
         rounds += 1
         say(f"level {first.answered}: answered")
 
 
-def _next_round(address: tuple[str, int], after: int, timeout: float) -> bytes | None:
-    """The next round as it was signed; None where the map is done."""
-    until = time.monotonic() + timeout
-    while time.monotonic() < until:
-        told, body = ask(address, {"do": "round", "after": after}, timeout=timeout)
+def _next_round(
+    address: tuple[str, int], after: int, timeout: float, *, known: bool
+) -> tuple[bytes, bytes] | None:
+    """The next round as it was signed, and the shuffler's session; None where the map is done."""
+    heard = time.monotonic() if known else None
+    while True:
+        try:
+            # Longer than the shuffler holds a question back.
+            told, body = ask(
+                address, {"do": "round", "after": after}, timeout=max(timeout, 2 * POLL_SECONDS)
+            )
+        except SessionStopped:
+            # At the first word nobody is there; later a connection may break.
+            if heard is None or time.monotonic() - heard > timeout:
+                raise
+            time.sleep(RETRY_SECONDS)
+            continue
+        heard = time.monotonic()
         if told.get("state") == "open":
-            return body
+            return body, _session(told)
         if told.get("state") == "over":
             return None
-    raise SessionStopped(f"no round was opened in {timeout:g} s")
+        if told.get("busy"):
+            time.sleep(RETRY_SECONDS)
+
+
+def _session(told: dict[str, Any]) -> bytes:
+    try:
+        return bytes.fromhex(told["session"])
+    except (KeyError, TypeError, ValueError):
+        raise SessionStopped("the shuffler does not say its session; nothing was sent") from None
 
 
 def _sent(address: tuple[str, int], reports: Iterable[bytes], timeout: float) -> int:

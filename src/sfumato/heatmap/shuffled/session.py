@@ -22,6 +22,8 @@ from sfumato.spaces import Area, Grid
 
 Watch = Callable[[str], None]
 _AT_ONCE = 2**20
+MIX_SECONDS = 60.0
+"""So much longer than a round waits for devices the adder waits at least, while they are mixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class ShuffleSession(SharedNoise):
         self._say = watch or (lambda _: None)
         self.values = CellsAsked(plan.area)
         self.rounds: list[OpenedRound] = []
+        self.begun, self.enrolled = False, False
 
     @property
     def trust(self) -> InShares:
@@ -97,10 +100,20 @@ class ShuffleSession(SharedNoise):
         return self.plan.trust
 
     def meet(self) -> None:
-        """Ask the shuffler for its plan; SessionStopped where it is another."""
+        """Ask the shuffler for its plan; SessionStopped where it is another, or no session can be had of it."""
         told, _ = ask(self._address, {"do": "plan"}, timeout=self._timeout)
         if told.get("digest") != self.plan.digest.hex():
             raise SessionStopped("the shuffler has another plan; nothing was charged")
+        if told.get("fresh") is not True:
+            raise SessionStopped(
+                "levels of this session were asked for: start the shuffler again; nothing was charged"
+            )
+        self.enrolled, wait = told.get("enrolled") is True, told.get("wait")
+        if not isinstance(wait, int | float) or not self._timeout >= wait + MIX_SECONDS:
+            raise InvalidParameter(
+                f"a round waits {wait} s for devices: `timeout` must be at least {MIX_SECONDS:g} s more, got "
+                f"{self._timeout:g}; nothing was charged"
+            )
 
     def noisy_sum(
         self, values: IntArray, scales: Sequence[Fraction], which: IntArray, trust: InShares
@@ -111,6 +124,7 @@ class ShuffleSession(SharedNoise):
             raise InvalidParameter("the round is not of this session; nothing was asked")
         if {scales[one] for one in which.tolist()} != {plan.scales[asked.level - plan.first_level]}:
             raise InvalidParameter("the noise is not that of the plan; nothing was asked")
+        self.begun = True
         self._say(f"level {asked.level}: asking devices for {asked.cells.size} cells")
         told, mixed = ask(
             self._address, {"do": "open"}, asked.signed(plan, self._keys), timeout=self._timeout
@@ -130,12 +144,12 @@ class ShuffleSession(SharedNoise):
         return np.asarray(values + found * (UNITS // plan.units), dtype=np.int64)
 
     def finish(self) -> None:
-        """Tell the shuffler, and through it all devices, that the map is done."""
+        """Tell the shuffler, and through it all devices, that the map is done, or will not be."""
         ask(
             self._address,
             {"do": "over"},
             self._keys.sign(self.plan.digest + OVER),
-            timeout=self._timeout,
+            timeout=min(self._timeout, MIX_SECONDS),
         )
 
 

@@ -8,23 +8,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.heatmap.shuffled.plan import TOKEN, ShufflePlan
+from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import OVER, Round, mix
 from sfumato.heatmap.shuffled.sealing import Keys
-from sfumato.heatmap.shuffled.wire import MOST_HEADER, read_header, write_frame
+from sfumato.heatmap.shuffled.wire import (
+    MOST_HEADER,
+    POLL_SECONDS,
+    RETRY_SECONDS,
+    read_header,
+    write_frame,
+)
 
 Watch = Callable[[str], None]
 MEMORY = 2**31
-"""Bytes of reports that are held at most, unless said otherwise: half of them while they are mixed."""
+"""Bytes that reports and their mixed copy may take, unless said otherwise."""
 AT_ONCE = 64
 READ_SECONDS = 60.0
-POLL_SECONDS = 20.0
+POLLERS = 500
 
 
 class Refused(Exception):
@@ -43,8 +50,8 @@ class Shuffler:
         plan: ShufflePlan,
         keys: Keys,
         *,
+        enrolled: frozenset[str] | None,
         wait: float = 600.0,
-        enrolled: frozenset[str] | None = None,
         memory: int = MEMORY,
         watch: Watch | None = None,
     ) -> None:
@@ -53,8 +60,9 @@ class Shuffler:
         Args:
             plan: The plan, with the public keys of this shuffler.
             keys: Its own keys.
+            enrolled: The SHA-256 of tokens of devices that may report; None for anybody, of whom one may
+                then report as many: a guarantee for devices that are honest in number alone.
             wait: How many seconds a round waits for devices; it ends when all have sent.
-            enrolled: The SHA-256 of tokens of devices that may report; anybody, if None.
             memory: How many bytes of reports it may hold, with their mixed copy.
             watch: Told of each step; never of who sent what.
 
@@ -65,14 +73,16 @@ class Shuffler:
         """
         if keys.public != plan.shuffler:
             raise InvalidInput("the key is not that of the plan's shuffler; nothing was started")
-        needed = 3 * plan.trust.devices * plan.report_bytes(max(plan.cells_by_level))
-        if needed > memory:
+        if plan.shuffler_bytes > memory:
             raise InvalidParameter(
-                f"reports of {plan.trust.devices} devices with their mixed copies take {needed} bytes, "
+                f"reports of {plan.trust.devices} devices, mixed, take {plan.shuffler_bytes} bytes, "
                 f"`memory` is {memory}; nothing was started"
             )
         self.plan, self._keys, self._wait, self._enrolled = plan, keys, wait, enrolled
         self._say = watch or (lambda _: None)
+        # Of this process alone: a report that one session has mixed can be opened in no other, so that
+        # whoever has recorded it cannot have it mixed again without that of somebody.
+        self._session = os.urandom(SESSION)
         self._changed = asyncio.Condition()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._announced: bytes | None = None
@@ -80,6 +90,7 @@ class Shuffler:
         self._reports: dict[bytes, bytes] = {}
         self._last = plan.first_level - 1
         self._over = asyncio.Event()
+        self._waiting, self._sent_away = 0, False
 
     async def serve(
         self, host: str, port: int, *, ready: Callable[[int], None] | None = None
@@ -97,8 +108,8 @@ class Shuffler:
             if ready is not None:
                 ready(int(server.sockets[0].getsockname()[1]))
             await self._over.wait()
-            # Devices that still wait are told that it is over.
-            await asyncio.sleep(0.1)
+            # Devices that still wait are told that it is over; those that were sent away ask again.
+            await asyncio.sleep(4 * RETRY_SECONDS if self._sent_away else 0.1)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -108,7 +119,7 @@ class Shuffler:
             except (Refused, InvalidInput) as problem:
                 told, body = {"refused": str(problem)}, b""
             await write_frame(writer, told, body)
-        except (OSError, ValueError, TypeError, TimeoutError, EOFError):
+        except (OSError, ValueError, TypeError, TimeoutError, EOFError, RecursionError):
             pass  # whoever sends nothing that can be read is left alone
         finally:
             writer.close()
@@ -117,13 +128,21 @@ class Shuffler:
 
     async def _answer(
         self, header: dict[str, Any], reader: asyncio.StreamReader
-    ) -> tuple[dict[str, Any], bytes]:
+    ) -> tuple[dict[str, Any], bytes | bytearray]:
         size = header["size"]
         match header.get("do"):
             case "plan":
-                return {"digest": self.plan.digest.hex()}, b""
+                return {
+                    "digest": self.plan.digest.hex(),
+                    "fresh": self._last < self.plan.first_level and not self._over.is_set(),
+                    "wait": self._wait,
+                    "enrolled": self._enrolled is not None,
+                }, b""
             case "round":
-                return await self._current(int(header.get("after", -1)))
+                after = header.get("after", -1)
+                if type(after) is not int:
+                    raise Refused("a level is a whole number")
+                return await self._current(after)
             case "report":
                 async with self._slots:
                     asked = self._round
@@ -148,23 +167,32 @@ class Shuffler:
     async def _read(self, reader: asyncio.StreamReader, size: int) -> bytes:
         return await asyncio.wait_for(reader.readexactly(size), READ_SECONDS)
 
-    async def _current(self, after: int) -> tuple[dict[str, Any], bytes]:
+    async def _current(self, after: int) -> tuple[dict[str, Any], bytes | bytearray]:
         """The round that is open, once it is of a level after the one given."""
 
         def found() -> bool:
             return self._over.is_set() or (self._round is not None and self._round.level > after)
 
         async with self._changed:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait_for(found), POLL_SECONDS)
+            # A connection is held for so many; the others ask again.
+            busy = self._waiting >= POLLERS and not found()
+            if busy:
+                self._sent_away = True
+            else:
+                self._waiting += 1
+                try:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._changed.wait_for(found), POLL_SECONDS)
+                finally:
+                    self._waiting -= 1
             if self._over.is_set():
                 return {"state": "over"}, b""
             if self._round is None or self._announced is None or self._round.level <= after:
-                return {"state": "wait"}, b""
-            return {"state": "open"}, self._announced
+                return {"state": "wait", "busy": busy}, b""
+            return {"state": "open", "session": self._session.hex()}, self._announced
 
     async def _take(self, sealed: bytes, asked: Round) -> None:
-        told = self._keys.unseal(sealed, self.plan.digest)
+        told = self._keys.unseal(sealed, self.plan.digest + self._session)
         if told is None or self._round is not asked or told[TOKEN] != asked.level:
             raise Refused("the report is not sealed for this round")
         # Tokens are kept as hashes, as those that may report are; none leaves this process.
@@ -172,6 +200,9 @@ class Shuffler:
         if self._enrolled is not None and token.hex() not in self._enrolled:
             raise Refused("this device is not enrolled")
         async with self._changed:
+            # The round may have ended while this waited: what is kept now would be of no round.
+            if self._round is not asked:
+                raise Refused("the round is over")
             if token in self._reports:
                 raise Refused("this device has reported in this round")
             if len(self._reports) >= self.plan.trust.devices:
@@ -180,7 +211,7 @@ class Shuffler:
             if len(self._reports) == self.plan.trust.devices:
                 self._changed.notify_all()
 
-    async def _open(self, announced: bytes) -> tuple[dict[str, Any], bytes]:
+    async def _open(self, announced: bytes) -> tuple[dict[str, Any], bytes | bytearray]:
         """A round: announced, awaited, mixed and forwarded if enough devices came; forgotten in any case."""
         asked, trust = Round.checked(announced, self.plan), self.plan.trust
         async with self._changed:

@@ -10,6 +10,8 @@ from typing import Any
 from sfumato.errors import InvalidParameter, SessionStopped
 
 MOST_HEADER = 2**12
+POLL_SECONDS, RETRY_SECONDS = 20.0, 5.0
+"""How long the shuffler holds a question for the next round back, and who is sent away waits."""
 _CHUNK = 2**20
 
 
@@ -69,7 +71,9 @@ async def read_header(reader: asyncio.StreamReader, *, timeout: float) -> dict[s
     return told
 
 
-async def write_frame(writer: asyncio.StreamWriter, header: dict[str, Any], body: bytes) -> None:
+async def write_frame(
+    writer: asyncio.StreamWriter, header: dict[str, Any], body: bytes | bytearray
+) -> None:
     """An answer, in pieces: bodies are large."""
     writer.write(json.dumps({**header, "size": len(body)}).encode() + b"\n")
     for at in range(0, len(body), _CHUNK):

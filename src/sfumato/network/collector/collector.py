@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, SfumatoError
 from sfumato.network.collector.closed_rounds import promise_of, row_of, state_of
 from sfumato.network.collector.config import NetworkConfig
-from sfumato.network.collector.gate import Gate, Refusal
+from sfumato.network.collector.gate import Refusal, gate_of
 from sfumato.network.collector.recoveries import (
     InTurn,
     Recovered,
@@ -32,6 +32,7 @@ from sfumato.network.collector.replay_window import SIZE
 from sfumato.network.collector.rounds import Rounds
 from sfumato.network.collector.state import CollectorState, DeviceState, Promise
 from sfumato.network.collector.store import (
+    SqliteStore,
     Store,
     StoredPacket,
     StoredRound,
@@ -40,7 +41,6 @@ from sfumato.network.collector.store import (
 )
 from sfumato.network.wire import Packet, decode
 from sfumato.sensing.pipeline import LiveRecovery
-from sfumato.sensing.release import read_check_keys
 
 QUEUE = 20_000
 """Packets that may wait to be kept; more are refused and not acknowledged."""
@@ -76,7 +76,7 @@ class _Waiting:
     packet: Packet
     payload: bytes
     now: int
-    done: Acknowledge
+    done: list[Acknowledge]
 
 
 class Collector:
@@ -105,7 +105,7 @@ class Collector:
         """
         self.config = config
         self._clock = clock or (lambda: time.time_ns() // 1_000_000)
-        self._gate = _gate(config)
+        self._gate = gate_of(config)
         self._rounds = Rounds(
             config.site.sensors.names,
             config.period_ms,
@@ -118,6 +118,7 @@ class Collector:
         self._worker = Worker(recover) if threads else InTurn(recover)
         self._queue: queue.Queue[_Waiting] = queue.Queue(queue_size)
         self._unkept: list[_Waiting] = []
+        self._waiting: dict[bytes, _Waiting] = {}  # all of the queue and of what is unkept
         self._unwritten: deque[StoredRound] = deque(maxlen=1000)
         self._outputs = tuple(outputs)
         self._lock = threading.Lock()
@@ -128,7 +129,7 @@ class Collector:
         self._window: tuple[Window, int] = (None, 0)
         self._last: Recovered | None = None
         self._promise: Promise | None = None
-        self._problem = ""
+        self._problem = self._output_problem = ""
         self._ending = False
         self.connected = False
         self.store: Store = open_store(config.store, site=config.site.digest)
@@ -137,8 +138,9 @@ class Collector:
     def take(self, topic: str, payload: bytes, done: Acknowledge = lambda: None) -> str:
         """Take a message: "taken", or why not. `done` is called when it needs no acknowledgement any more.
 
-        What is refused is done with at once; what is taken, when it is in the store; what finds the
-        queue full is not, so that the broker sends it again.
+        What is refused is done with at once; what is taken (also too late for its round), and what comes
+        again meanwhile, when it is in the store; what finds the queue full is not, so that the broker sends
+        it again.
         """
         with self._lock:
             if self._ending:
@@ -147,18 +149,23 @@ class Collector:
             if isinstance(found, Packet):
                 now = self._clock()
                 where = self._rounds.judge(found, now)
-                if where != "placed" and where != "late":
+                if where == "duplicate" or where == "too-early":
                     found = self._refuse(where, found.device)
                 else:
+                    one = _Waiting(found, payload, now, [done])
                     try:
-                        self._queue.put_nowait(_Waiting(found, payload, now, done))
+                        self._queue.put_nowait(one)
                     except queue.Full:
                         return self._refuse("queue-full", found.device)
+                    self._waiting[payload] = one
                     self._gate.remember(found, payload)
                     self._arrived.set()
                     return "taken"
             else:
                 self._refuse(found, topic.split("/")[3] if topic.count("/") == 4 else "")
+                if found == "resent" and payload in self._waiting:
+                    self._waiting[payload].done.append(done)
+                    return found
         done()
         return found
 
@@ -167,6 +174,8 @@ class Collector:
         self._keep()
         with self._lock:
             due = self._rounds.due(self._clock())
+            for device in (device for closed in due for device in closed.odd):
+                self._refuse("odd-noise", device)
         for closed in due:
             self._worker.submit(closed)
         self._hand_on()
@@ -180,6 +189,14 @@ class Collector:
         """Milliseconds since 1970, by the collector's clock."""
         return self._clock()
 
+    def forget_before(self, number: int) -> None:
+        """Delete packets and rounds before a round from a SQLite store; said where it cannot be."""
+        if isinstance(self.store, SqliteStore):
+            try:
+                self.store.forget_before(number)
+            except StoreFailed as problem:
+                self._problem = str(problem)
+
     def close(self) -> None:
         """Keep what is there, finish rounds that wait, and let go of everything."""
         with self._lock:
@@ -192,11 +209,22 @@ class Collector:
         self.store.close()
 
     def reload(self, config: NetworkConfig) -> None:
-        """Take devices, check keys and revocations anew, while running; the rest stays as it was."""
+        """Take devices, check keys and revocations anew, while running; the rest stays as it was.
+
+        Raises:
+            InvalidInput: It is of another site or period, or its check keys cannot be read; nothing changed.
+        """
+        if (config.site.digest, config.period_ms) != (
+            self.config.site.digest,
+            self.config.period_ms,
+        ):
+            raise InvalidInput(
+                "another site or period needs a new start of the collector; nothing was changed"
+            )
         with self._lock:
-            windows = self._gate.windows
-            self._gate = _gate(config)
-            self._gate.windows.update(windows)
+            gate = gate_of(config)
+            gate.windows.update(self._gate.windows)
+            self._gate = gate
             for name in self._gate.devices:
                 self._heard.setdefault(name, _Heard())
 
@@ -219,7 +247,7 @@ class Collector:
                 dict(self._counted),
                 self._rounds.waiting,
                 (self._queue.qsize() + len(self._unkept), self._queue.maxsize),
-                self._problem,
+                self._problem or self._output_problem,
                 None if last is None else last.found,
                 track,
                 tuple(self._device(name, faulty) for name in sorted(self._heard)),
@@ -278,8 +306,10 @@ class Collector:
                     heard.packet = one.packet
                 if where != "placed":
                     self._refuse(where, one.packet.device)
+                self._waiting.pop(one.payload, None)
         for one in batch:
-            one.done()
+            for done in one.done:
+                done()
 
     def _hand_on(self) -> None:
         finished = self._worker.finished()
@@ -294,24 +324,36 @@ class Collector:
             except StoreFailed as problem:
                 self._problem = str(problem)
         if finished and self._outputs:
-            state = self.state
-            for done in finished:
-                for one in self._outputs:
+            self._tell(finished)
+
+    def _tell(self, finished: list[Recovered]) -> None:
+        """Tell every output; one that fails costs the others nothing."""
+        state, self._output_problem = self.state, ""
+        for done in finished:
+            for one in self._outputs:
+                try:
                     one.round(done, state)
+                except (SfumatoError, OSError) as problem:
+                    self._output_problem = str(problem)
 
     def _count(self, done: Recovered) -> None:
         self._counted[state_of(done)] += 1
         packets = [packet for packet, _ in done.closed.packets.values()]
-        window = window_of(packets)
-        key, count = self._window
-        if key != window or not count:
-            # What was paid before a restart counts too; and so do rounds that were skipped.
-            began = 0 if window is None else int(window[0].timestamp() * 1000)
-            count = self.store.count_rounds(began // self.config.period_ms)
-        self._window = (window, count + 1)
-        self._promise = promise_of(packets, window, count + 1)
         if done.found is not None:
             self._last = done
+        window = window_of(packets)
+        key, count = self._window
+        try:
+            if key != window or not count:
+                # What was paid before a restart counts too; and so do rounds that were skipped.
+                began = 0 if window is None else int(window[0].timestamp() * 1000)
+                count = self.store.count_rounds(began // self.config.period_ms)
+            self._window = (window, count + 1)
+            self._promise = promise_of(packets, window, count + 1)
+        except StoreFailed as problem:
+            self._window, self._promise, self._problem = (None, 0), None, str(problem)
+        except SfumatoError:  # what devices state cannot be added up
+            self._promise = None
 
     def _resume(self) -> None:
         """Windows against replays, rounds that are closed, and those that were not, from the store."""
@@ -324,28 +366,15 @@ class Collector:
                     self._gate.remember(packet, row.payload)
         for done in self.store.rounds_since(oldest):
             self._rounds.close(done.round, done.sensors.split("\t") if done.sensors else ())
-        for row in self.store.packets_since(oldest):
+        # Rounds that were open when the collector ended are finished, however long ago that was.
+        last = self.store.last_round()
+        for row in self.store.packets_since(min(oldest, last + 1)):
             packet = _decoded(row)
-            if packet is not None:
-                self._rounds.place(packet, now)
-
-
-def _gate(config: NetworkConfig) -> Gate:
-    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
-    if keys is not None and config.key_id and keys.key_id != config.key_id:
-        raise InvalidInput(
-            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
-            "was collected"
-        )
-    return Gate(
-        config.site.digest[:32],
-        len(config.site.sensors),
-        config.places(() if keys is None else keys.devices),
-        config.period_ms,
-        config.key_id if keys is None else keys.key_id,
-        {} if keys is None else keys.devices,
-        frozenset(config.revoked),
-    )
+            if packet is None:
+                continue
+            when = packet.round_ms if row.round > last and not row.late else now
+            if not row.late or self._rounds.judge(packet, now) == "late":
+                self._rounds.place(packet, when)
 
 
 def _stored(one: _Waiting, number: int, *, late: bool) -> StoredPacket:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.mqtt import BrokerConfig
+from sfumato.network.topics import COLLECTOR
 from sfumato.sensing import Site, read_site
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
@@ -203,7 +204,7 @@ def _broker(value: object, file: Path) -> dict[str, Any]:
     for name, one in value.items():
         if name not in fields:
             raise ValueError(f"{name!r} is none of {', '.join(sorted(fields))}")
-        kind = {"int": int, "bool": bool}.get(fields[name], str)
+        kind = {"int": int, "bool | None": bool}.get(fields[name], str)
         if type(one) is not kind:
             raise TypeError(f"{name!r} is a {kind.__name__}, got {type(one).__name__}")
         told[name] = file.parent / str(one) if "Path" in fields[name] else one
@@ -251,6 +252,8 @@ def _check(found: NetworkConfig, file: Path) -> None:
         for name in sensors:
             if name not in known:
                 raise _wrong(file, f"gives device {device!r} a sensor {name!r} that the site lacks")
+    if COLLECTOR in found.places():
+        raise _wrong(file, f"has a device called {COLLECTOR!r}, which is the collector's own name")
     if found.track == 1:
         raise _wrong(file, "sets 'track' to 1: a track has two rounds or more, 0 is for none")
     if any(mark in found.home_assistant for mark in "#+ "):

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sfumato.errors import InvalidInput
+from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.replay_window import ReplayWindow
 from sfumato.network.topics import device_of
 from sfumato.network.wire import MAX_BYTES, Packet, decode, is_checked
+from sfumato.sensing.release import read_check_keys
 
 Refusal = Literal[
     "too-long",
@@ -29,6 +31,7 @@ Refusal = Literal[
     "cloned",
     "late",
     "duplicate",
+    "odd-noise",
     "too-late",
     "too-early",
     "queue-full",
@@ -51,11 +54,12 @@ MEANINGS: dict[Refusal, str] = {
     "cloned": "of a copy of the device, or its key file was put back",
     "late": "in time to be kept, but after its round was closed",
     "duplicate": "of sensors that were read in that round already",
-    "too-late": "of a round too long ago: late, or the device's clock is behind",
+    "odd-noise": "with noise unlike that of the round's other devices: kept, and left out",
+    "too-late": "of a round too long ago: kept, and no round is made of it",
     "too-early": "of a round to come: the device's clock is ahead",
     "queue-full": "more than the collector could take; not acknowledged",
 }
-"""What each reason says, in words; "late" packets are kept, all others are not."""
+"""What each reason says, in words; "late", "too-late" and "odd-noise" packets are kept, all others are not."""
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class Gate:
         devices: Places of the sensors in the site's list that each device may send.
         period_ms: How far apart rounds are.
         key_id: The public id of the master key; "" where any will do.
-        check_keys: The check key of each device; a device without one is refused if any has one.
+        check_keys: The check key of each device, of which one without is refused; None for codes unchecked.
         revoked: Names of devices of which nothing is taken any more.
         windows: What was taken of each device.
     """
@@ -78,7 +82,7 @@ class Gate:
     devices: Mapping[str, frozenset[int]]
     period_ms: int
     key_id: str = ""
-    check_keys: Mapping[str, bytes] = field(default_factory=dict)
+    check_keys: Mapping[str, bytes] | None = None
     revoked: Collection[str] = ()
     windows: dict[str, ReplayWindow] = field(default_factory=dict)
 
@@ -102,7 +106,7 @@ class Gate:
     def _judge(self, name: str, packet: Packet, payload: bytes) -> Refusal | None:
         if packet.device != name:
             return "wrong-topic"
-        if self.check_keys:
+        if self.check_keys is not None:
             key = self.check_keys.get(name)
             if key is None:
                 return "unknown-device"
@@ -122,3 +126,22 @@ class Gate:
     def remember(self, packet: Packet, payload: bytes) -> None:
         """Take a packet that was admitted: it is not taken again."""
         self.windows.setdefault(packet.device, ReplayWindow()).remember(packet, payload)
+
+
+def gate_of(config: NetworkConfig) -> Gate:
+    """The gate that a network's file describes, with its check keys."""
+    keys = None if config.check_keys is None else read_check_keys(config.check_keys)
+    if keys is not None and config.key_id and keys.key_id != config.key_id:
+        raise InvalidInput(
+            f"the check keys are of the master key {keys.key_id}, the network's is {config.key_id}; nothing "
+            "was collected"
+        )
+    return Gate(
+        config.site.digest[:32],
+        len(config.site.sensors),
+        config.places(() if keys is None else keys.devices),
+        config.period_ms,
+        config.key_id if keys is None else keys.key_id,
+        None if keys is None else keys.devices,
+        frozenset(config.revoked),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sfumato.errors import InvalidInput, MissingPackage
@@ -35,7 +36,10 @@ _COLUMNS = {
 
 
 class IbisStore:
-    """A database behind a URL: two tables that are only appended to, in a transaction for each batch."""
+    """A database behind a URL: two tables that are only appended to, in a transaction for each batch.
+
+    Where something fails, the connection is given up, and the next call makes a new one.
+    """
 
     def __init__(self, url: str, *, site: str) -> None:
         try:
@@ -45,8 +49,10 @@ class IbisStore:
                 "a store behind a URL needs ibis-framework; nothing was collected"
             ) from None
         self.name = url.partition("://")[0]  # no more of it is ever said: it may hold a password
+        self._connect: Callable[[], Any] = lambda: ibis.connect(url)
+        self._base: Any = None
         try:
-            self._base = ibis.connect(url)
+            self._base = self._connect()
             there = set(self._base.list_tables())
             for name, columns in _COLUMNS.items():
                 if _table(name) not in there:
@@ -108,24 +114,24 @@ class IbisStore:
 
     def packets_since(self, number: int) -> list[StoredPacket]:
         """By a filter; what was appended twice counts once."""
-        table = self._base.table(_table("packets"))
-        rows = self._rows(table.filter(table["round"] >= number).order_by(["round", "device"]))
+        rows = self._rows(
+            "packets", lambda t: t.filter(t["round"] >= number).order_by(["round", "device"])
+        )
         return _once([_packet_of(row) for row in rows])
 
     def last_packets(self, device: str, count: int) -> list[StoredPacket]:
         """By a filter and a limit."""
         import ibis
 
-        table = self._base.table(_table("packets"))
-        ordered = table.filter(table["device"] == device).order_by(
-            [ibis.desc("step"), ibis.desc("first")]
+        order = [ibis.desc("step"), ibis.desc("first")]
+        rows = self._rows(
+            "packets", lambda t: t.filter(t["device"] == device).order_by(order).limit(count)
         )
-        return _once([_packet_of(row) for row in self._rows(ordered.limit(count))])
+        return _once([_packet_of(row) for row in rows])
 
     def rounds_since(self, number: int) -> list[StoredRound]:
         """By a filter; the first row of a round counts."""
-        table = self._base.table(_table("rounds"))
-        rows = self._rows(table.filter(table["round"] >= number).order_by("round"))
+        rows = self._rows("rounds", lambda t: t.filter(t["round"] >= number).order_by("round"))
         found: dict[int, StoredRound] = {}
         for row in rows:
             found.setdefault(int(row["round"]), StoredRound(**row))
@@ -133,27 +139,45 @@ class IbisStore:
 
     def count_rounds(self, number: int) -> int:
         """Different ones."""
-        table = self._base.table(_table("rounds"))
-        return int(table.filter(table["round"] >= number)["round"].nunique().execute())
+        rows = self._rows(
+            "rounds", lambda t: t.filter(t["round"] >= number).aggregate(n=t["round"].nunique())
+        )
+        return int(rows[0]["n"])
+
+    def last_round(self) -> int:
+        """The largest."""
+        found = self._rows("rounds", lambda t: t.aggregate(n=t["round"].max()))[0]["n"]
+        return -1 if found is None else int(found)
 
     def close(self) -> None:
         """Disconnect."""
-        self._base.disconnect()
+        if self._base is not None:
+            self._base.disconnect()
 
     def _append(self, name: str, rows: list[dict[str, Any]]) -> None:
         import pyarrow
 
         if not rows:
             return
-        try:
-            self._base.insert(_table(name), pyarrow.Table.from_pylist(rows))
-        except Exception as problem:
-            raise StoreFailed(
-                f"the store behind the {self.name} URL could not be written ({type(problem).__name__})"
-            ) from None
+        table = pyarrow.Table.from_pylist(rows)
+        self._work("written", lambda base: base.insert(_table(name), table))
 
-    def _rows(self, query: Any) -> list[dict[str, Any]]:
-        return list(query.to_pyarrow().to_pylist())
+    def _rows(self, name: str, query: Callable[[Any], Any]) -> list[dict[str, Any]]:
+        found = self._work("read", lambda base: query(base.table(_table(name))).to_pyarrow())
+        return list(found.to_pylist())
+
+    def _work(self, done: str, work: Callable[[Any], Any]) -> Any:
+        try:
+            if self._base is None:
+                self._base = self._connect()
+            return work(self._base)
+        except Exception as problem:  # drivers have errors of their own
+            broken, self._base = self._base, None
+            with suppress(Exception):
+                broken.disconnect()
+            raise StoreFailed(
+                f"the store behind the {self.name} URL could not be {done} ({type(problem).__name__})"
+            ) from None
 
 
 def _table(name: str) -> str:

@@ -74,12 +74,17 @@ class Recoveries:
 
     def recover(self, closed: ClosedRound) -> Recovered:
         """One round now."""
-        one = live_round(closed)
+        # A reading that is far from all others may be too much for a logarithm, too: the other rounds, and
+        # a recovery without a track, are none the worse for it.
         try:
+            one = live_round(closed)
             found = self._live.recover(one)
-            followed = self._follow(one)
-        except SfumatoError as problem:  # the other rounds are none the worse for it
+        except (SfumatoError, ArithmeticError, ValueError) as problem:
             return Recovered(closed, None, None, str(problem))
+        try:
+            followed = self._follow(one)
+        except (SfumatoError, ArithmeticError, ValueError):
+            followed = None
         return Recovered(closed, found, followed, found.failure)
 
     def _follow(self, one: LiveRound) -> TrackResult | None:

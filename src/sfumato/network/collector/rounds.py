@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from statistics import median_low
 from typing import Literal
 
 from sfumato.network.wire import Packet
 
 Placed = Literal["placed", "late", "duplicate", "too-late", "too-early"]
+
+
+ODD = 1e6
+"""One plan is for all devices of a site: noise so many times that of others is a mistake or a lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +25,15 @@ class ClosedRound:
         number: Which one: its time over the period.
         time: When it was, in UTC, as text.
         packets: The packet of each sensor that was read, and at which place in it the reading is.
-        missing: Sensors of the site that were not read.
+        missing: Sensors of the site that were not read, or whose device is odd.
+        odd: Devices left out, for their noise is nothing like that of the others.
     """
 
     number: int
     time: str
     packets: dict[str, tuple[Packet, int]]
     missing: tuple[str, ...]
+    odd: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,8 +109,10 @@ class Rounds:
                 break  # later ones wait, so that rounds come in their order
             del self._open[number]
             self._closed[number] = set(there)
+            odd = _odd([packet for packet, _ in there.values()])
+            there = {name: one for name, one in there.items() if one[0].device not in odd}
             missing = tuple(name for name in self.sensors if name not in there)
-            found.append(ClosedRound(number, self.time_of(number), there, missing))
+            found.append(ClosedRound(number, self.time_of(number), there, missing, odd))
         # Twice as long as packets are taken, so that none opens a closed round again.
         last = (now_ms - 2 * self.horizon_ms) // self.period_ms
         for number in [number for number in self._closed if number < last]:
@@ -114,3 +123,10 @@ class Rounds:
     def waiting(self) -> int:
         """How many rounds are open."""
         return len(self._open)
+
+
+def _odd(packets: list[Packet]) -> tuple[str, ...]:
+    """Devices whose noise is nothing like that of most: one of them could spoil a round for all."""
+    usual = median_low([one.deviation for one in packets])
+    odd = {one.device for one in packets if not usual / ODD <= one.deviation <= usual * ODD}
+    return tuple(sorted(odd))

@@ -17,7 +17,6 @@ from sfumato.network.collector.recoveries import Recovered
 from sfumato.network.collector.render import SHOWN
 from sfumato.network.collector.state import CollectorState
 from sfumato.network.collector.state_server import serve_state
-from sfumato.network.collector.store import SqliteStore
 from sfumato.network.collector.subscription import Subscription
 from sfumato.network.topics import level_of, readings_filter
 
@@ -110,6 +109,7 @@ def run_collector(
                 topics=(readings_filter(config.site.name),),
                 on_message=collector.take,
                 on_connected=connected,
+                on_problem=tell,
             )
         )
         if config.serve is not None:
@@ -136,7 +136,8 @@ def _turns(
     tell: Watch,
     rounds: int | None,
 ) -> None:
-    seen, turn = _changes(config, file), 0
+    watched, turn = (file, config.check_keys), 0
+    seen = _changes(watched)
     while not stop.is_set():
         collector.wait(0.05)
         collector.turn()
@@ -147,17 +148,18 @@ def _turns(
             return
         if turn % LOOK_EVERY:
             continue
-        now = _changes(config, file)
+        now = _changes(watched)
         if file is not None and now != seen:
-            seen = now
-            _reload(collector, file, tell)
+            before, watched = watched, (file, _reload(collector, file, tell) or watched[1])
+            seen = now if watched == before else []  # what is new to us may have changed meanwhile
         if config.keep_days is not None and turn % (LOOK_EVERY * 1000) == LOOK_EVERY:
-            _forget(collector, config)
+            oldest = collector.now_ms() - config.keep_days * DAY_MS
+            collector.forget_before(oldest // config.period_ms)
 
 
-def _changes(config: NetworkConfig, file: Path | None) -> list[int]:
+def _changes(files: tuple[Path | None, ...]) -> list[int]:
     found = []
-    for one in (file, config.check_keys):
+    for one in files:
         try:
             found.append(0 if one is None else one.stat().st_mtime_ns)
         except OSError:
@@ -165,16 +167,13 @@ def _changes(config: NetworkConfig, file: Path | None) -> list[int]:
     return found
 
 
-def _reload(collector: Collector, file: Path, tell: Watch) -> None:
+def _reload(collector: Collector, file: Path, tell: Watch) -> Path | None:
+    """Read the file of the network again; the file of check keys that it names now."""
     try:
-        collector.reload(read_network(file))
+        config = read_network(file)
+        collector.reload(config)
     except SfumatoError as problem:
         tell(f"{problem}; it goes on as before")
-    else:
-        tell(f"{file} was read again: devices, check keys and revocations are as it says now")
-
-
-def _forget(collector: Collector, config: NetworkConfig) -> None:
-    if isinstance(collector.store, SqliteStore) and config.keep_days is not None:
-        now = collector.now_ms()
-        collector.store.forget_before((now - config.keep_days * DAY_MS) // config.period_ms)
+        return None
+    tell(f"{file} was read again: devices, check keys and revocations are as it says now")
+    return config.check_keys

@@ -20,7 +20,7 @@ State = Literal["recovered", "failed", "skipped"]
 
 
 class StoreFailed(SfumatoError):
-    """The store could not be written: nothing of the batch is accepted."""
+    """The store could not be read or written: nothing of the batch is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,10 @@ class Store(Protocol):
 
     def count_rounds(self, number: int) -> int:
         """How many rounds there are from one on."""
+        ...
+
+    def last_round(self) -> int:
+        """The last round that was closed; -1 if there is none."""
         ...
 
     def close(self) -> None:
@@ -160,7 +164,7 @@ class SqliteStore:
     def packets_since(self, number: int) -> list[StoredPacket]:
         """From the table of packets."""
         query = f"SELECT {_PACKET} FROM packets WHERE round >= ? ORDER BY round, device"  # noqa: S608
-        return [_packet(row) for row in self._file.execute(query, (number,))]
+        return [_packet(row) for row in self._read(query, number)]
 
     def last_packets(self, device: str, count: int) -> list[StoredPacket]:
         """From the index by device."""
@@ -168,29 +172,42 @@ class SqliteStore:
             f"SELECT {_PACKET} FROM packets WHERE device = ? "  # noqa: S608
             "ORDER BY step DESC, first DESC LIMIT ?"
         )
-        return [_packet(row) for row in self._file.execute(query, (device, count))]
+        return [_packet(row) for row in self._read(query, device, count)]
 
     def rounds_since(self, number: int) -> list[StoredRound]:
         """From the table of rounds."""
         query = f"SELECT {_ROUND} FROM rounds WHERE round >= ? ORDER BY round"  # noqa: S608
-        return [StoredRound(*row) for row in self._file.execute(query, (number,))]
+        return [StoredRound(*row) for row in self._read(query, number)]
 
     def count_rounds(self, number: int) -> int:
         """By the primary key."""
         query = "SELECT count(*) FROM rounds WHERE round >= ?"
-        return int(self._file.execute(query, (number,)).fetchone()[0])
+        return int(self._read(query, number)[0][0])
+
+    def last_round(self) -> int:
+        """By the primary key."""
+        return int(self._read("SELECT coalesce(max(round), -1) FROM rounds")[0][0])
 
     def forget_before(self, number: int) -> int:
         """Delete packets and rounds before a round; how many packets those were."""
-        with self._file:
-            self._file.execute("BEGIN IMMEDIATE")
-            gone = self._file.execute("DELETE FROM packets WHERE round < ?", (number,)).rowcount
-            self._file.execute("DELETE FROM rounds WHERE round < ?", (number,))
+        try:
+            with self._file:
+                self._file.execute("BEGIN IMMEDIATE")
+                gone = self._file.execute("DELETE FROM packets WHERE round < ?", (number,)).rowcount
+                self._file.execute("DELETE FROM rounds WHERE round < ?", (number,))
+        except sqlite3.Error as problem:
+            raise StoreFailed(f"the store {self.path} could not be cleared: {problem}") from None
         return int(gone)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _read(self, query: str, *values: object) -> list[Any]:
+        try:
+            return self._file.execute(query, values).fetchall()
+        except sqlite3.Error as problem:
+            raise StoreFailed(f"the store {self.path} could not be read: {problem}") from None
 
     def _write(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         try:

@@ -25,6 +25,7 @@ class Subscription:
         topics: tuple[str, ...],
         on_message: OnMessage,
         on_connected: Callable[[bool], None],
+        on_problem: Callable[[str], None],
     ) -> None:
         try:
             import paho.mqtt.client as paho
@@ -35,6 +36,7 @@ class Subscription:
             ) from None
         self._broker, self._topics = broker, topics
         self._on_message, self._on_connected = on_message, on_connected
+        self._on_problem = on_problem
         self._client = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
@@ -83,4 +85,9 @@ class Subscription:
         def acknowledge() -> None:
             client.ack(mid, qos)
 
-        self._on_message(message.topic, bytes(message.payload), acknowledge)
+        try:
+            self._on_message(message.topic, bytes(message.payload), acknowledge)
+        except Exception as problem:  # it would end the thread of the connection
+            self._on_problem(
+                f"a message could not be taken ({type(problem).__name__}); it was not acknowledged"
+            )

@@ -188,8 +188,8 @@ def _broker(table: dict[str, Any], folder: Path) -> BrokerConfig:
         for name in ("host", "username", "protocol")
         if name in table
     }
-    tls = table.get("tls", False)
-    if not isinstance(tls, bool):
+    tls = table.get("tls")
+    if not isinstance(tls, bool | None):
         raise InvalidParameter("`broker.tls` is true or false")
     return BrokerConfig(**files, **texts, tls=tls, port=_whole(table, "port", 0))  # type: ignore[arg-type]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from sfumato.errors import BudgetExceeded, SfumatoError
+from sfumato.errors import BudgetExceeded, InvalidInput, SfumatoError
 from sfumato.network.mqtt import MqttClient
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.inputs import Input, open_input
-from sfumato.network.sensors.schedule import Clock, Schedule, SystemClock
+from sfumato.network.sensors.schedule import Clock, Pace, Schedule, SystemClock
 from sfumato.network.sensors.sensor import Sensor
-from sfumato.network.topics import level_of, readings_topic
+from sfumato.network.topics import client_id_of, level_of, readings_topic
 
 Watch = Callable[[str], None]
 """Is told what happens, in a sentence that has no reading in it."""
@@ -69,8 +69,8 @@ def run_sensor(
     """Run a sensor: read, quantise, charge, seal, and publish on a fixed schedule, until it is stopped.
 
     When a round is, and when its packet is sent, follows from the clock and the period alone; every packet of
-    a device has the same size. A round without a reading sends the last one again under fresh noise, which
-    only the key holder can tell.
+    a device has the same size. A round without a reading sends the last one of its window again under
+    fresh noise, which only the key holder can tell.
 
     Args:
         config: What sensor.toml says.
@@ -87,15 +87,18 @@ def run_sensor(
     """
     time = clock or SystemClock()
     tell = watch or (lambda _: None)
-    sensor = Sensor(config)
+    sensor = Sensor(config, now_ms=time.now_ms())
     try:
         name = sensor.device.name
         client = MqttClient(
             config.broker,
-            client_id=f"sfumato-{level_of(name)}",
+            client_id=client_id_of(sensor.device.key_id, sensor.site.name, name),
             username=level_of(name),
             on_acked=sensor.outbox.sent,
             on_connected=lambda up: tell(_connection(config, up)),
+            on_refused=lambda why: tell(
+                f"the broker refuses packets ({why}); they wait on the disk until the next start"
+            ),
         )
         source = open_input(config, sensor.inputs, level_of(name))
         client.start()
@@ -134,14 +137,19 @@ def keep_rounds(
         What was done.
     """
     tell = watch or (lambda _: None)
-    schedule = Schedule(sensor.config.period_ms)
+    schedule, pace = Schedule(sensor.config.period_ms), Pace(sensor.config.period_ms)
     topic = readings_topic(sensor.site.name, sensor.device.name)
     run = SensorRun(sensor.device.name, sensor.device.step)
     for old in sensor.outbox.rounds():
-        client.publish(topic, sensor.outbox.payload(old), tag=old)
+        try:
+            kept = sensor.outbox.payload(old)
+        except InvalidInput as problem:  # somebody else's file: the others are sent
+            tell(str(problem))
+            continue
+        client.publish(topic, kept, tag=old)
         run.again += 1
     last = sensor.last_round()
-    _say_if_behind(last, clock.now_ms(), tell)
+    _say_if_silent(sensor.begin, last, clock.now_ms(), tell)
     tried = 0
     while rounds is None or tried < rounds:
         due = schedule.following(clock.now_ms(), last)
@@ -149,8 +157,13 @@ def keep_rounds(
             break
         if schedule.is_past(due, clock.now_ms()):
             continue  # rounds that nobody was there for are not made up
-        tried += 1
         last = due
+        late = (
+            clock.now_ms() - due
+        )  # of a machine that is busy: the next round is none the worse for it
+        if not pace.take(clock.elapsed_ms() - late):
+            continue  # the clock was set forward: rounds do not come faster for it
+        tried += 1
         payload = _made(sensor, due, source, run, tell)
         if not clock.wait_until(schedule.send_at(due)):
             break  # it is on the disk, and goes out with the next start
@@ -181,13 +194,21 @@ def _made(sensor: Sensor, due: int, source: Input, run: SensorRun, tell: Watch) 
     return None
 
 
-def _say_if_behind(last: int, now: int, tell: Watch) -> None:
-    if last > now:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=last)
+def _say_if_silent(begin: int, last: int, now: int, tell: Watch) -> None:
+    if last <= now:
+        return
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=max(begin, last))
+    if last == begin - 1:
         tell(
-            f"the clock is behind the last round, {moment:%Y-%m-%dT%H:%M:%SZ}: nothing is made until then, "
-            "for no round is made twice; if that round was wrong, begin with another `state` folder"
+            f"the `state` folder does not have all ledgers of this device: nothing is made until the next "
+            f"window, {moment:%Y-%m-%dT%H:%M:%SZ}, for what was paid in this one is not known"
         )
+        return
+    tell(
+        f"the clock is behind the last round, {moment:%Y-%m-%dT%H:%M:%SZ}: nothing is made until then, "
+        "for no round is made twice; if the clock was wrong then, another `state` folder begins with the "
+        "next window"
+    )
 
 
 def _connection(config: SensorConfig, up: bool) -> str:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Any, Protocol
 
 from sfumato.errors import InvalidInput
@@ -110,7 +111,7 @@ class Lines(Newest):
     """Lines of a stream, as they come: stdin, or a serial device."""
 
     def __init__(
-        self, stream: Iterator[str], names: tuple[str, ...], *, field: str = "", scale: float = 1.0
+        self, stream: IO[str], names: tuple[str, ...], *, field: str = "", scale: float = 1.0
     ) -> None:
         super().__init__()
         self._stream, self._names, self._field, self._scale = stream, names, field, scale
@@ -118,10 +119,25 @@ class Lines(Newest):
 
     def _run(self) -> None:
         try:
-            for line in self._stream:
+            for line in short_lines(self._stream):
                 self.put(parsed(line, self._names, field=self._field, scale=self._scale))
         except (OSError, ValueError):
             return  # the stream was closed
+
+
+def short_lines(stream: IO[str]) -> Iterator[str]:
+    """The lines of a stream but those that are too long, of which no more than fits is held.
+
+    >>> import io
+    >>> [len(line) for line in short_lines(io.StringIO("1\\n" + "2" * 10_000 + "\\n345"))]
+    [2, 3]
+    """
+    begins = True
+    while piece := stream.readline(LONGEST + 1):
+        ends = piece.endswith("\n")
+        if begins and (ends or len(piece) <= LONGEST):
+            yield piece
+        begins = ends
 
 
 class Topics(Newest):
@@ -139,7 +155,7 @@ class Topics(Newest):
 
         self._client = MqttClient(
             told.broker or config.broker,
-            client_id=f"sfumato-input-{device}",
+            client_id=f"sfumato-input-{token_hex(4)}",  # nobody must find it again
             username=device,
             subscribe=tuple(sensors),
             on_message=heard,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from sfumato.errors import InvalidInput
@@ -10,6 +11,7 @@ from sfumato.files import write_file
 from sfumato.network.wire import MAX_BYTES
 
 _KIND = ".packet"
+_ROUND = re.compile("[0-9]{1,15}")
 
 
 class Outbox:
@@ -33,7 +35,8 @@ class Outbox:
 
     def rounds(self) -> list[int]:
         """The rounds whose packets wait, oldest first."""
-        return sorted(int(file.stem) for file in self.folder.glob(f"*{_KIND}"))
+        names = [file.stem for file in self.folder.glob(f"*{_KIND}")]
+        return sorted(int(name) for name in names if _ROUND.fullmatch(name))  # others are not ours
 
     def payload(self, round_ms: int) -> bytes:
         """The packet of a round, as it was made."""

@@ -50,11 +50,37 @@ class Schedule:
         return round_ms + self.lead_ms
 
 
+@dataclass(slots=True)
+class Pace:
+    """No more than a round a period by a clock that nobody can set, whatever the other one says.
+
+    A round may be half a period early, for clocks are adjusted; what it is early, the next ones wait.
+    """
+
+    period_ms: int
+    _next: int = -(2**62)
+
+    def take(self, elapsed_ms: int) -> bool:
+        """Whether there may be a round now.
+
+        >>> pace = Pace(1000)
+        >>> [pace.take(ms) for ms in (0, 900, 1100, 1700, 2600)]
+        [True, True, False, True, True]
+        """
+        if elapsed_ms < self._next - self.period_ms // 2:
+            return False
+        self._next = max(self._next, elapsed_ms) + self.period_ms
+        return True
+
+
 class Clock(Protocol):
     """What tells the time, and waits."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970, UTC."""
+
+    def elapsed_ms(self) -> int:
+        """Milliseconds since some moment, which nobody can set."""
 
     def wait_until(self, moment_ms: int) -> bool:
         """Wait; False if it was told to stop meanwhile."""
@@ -69,6 +95,10 @@ class SystemClock:
     def now_ms(self) -> int:
         """Milliseconds since 1970, UTC."""
         return time.time_ns() // 1_000_000
+
+    def elapsed_ms(self) -> int:
+        """Milliseconds that the machine ran."""
+        return time.monotonic_ns() // 1_000_000
 
     def wait_until(self, moment_ms: int) -> bool:
         """Wait, and look at the clock again meanwhile; False if it was stopped."""

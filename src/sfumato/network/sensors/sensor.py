@@ -14,7 +14,9 @@ import fcntl
 import math
 import os
 import re
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +24,18 @@ from pathlib import Path
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.outbox import Outbox
-from sfumato.network.wire import Packet, Status, WireLoss, WireWindow, encode, sealed
+from sfumato.network.sensors.starts import note_start
+from sfumato.network.topics import COLLECTOR
+from sfumato.network.wire import (
+    MAX_LOSS,
+    MIN_DELTA,
+    Packet,
+    Status,
+    WireLoss,
+    WireWindow,
+    encode,
+    sealed,
+)
 from sfumato.privacy import ZCDP, ApproxDP, DiscreteGaussian, Ledger, Loss, PureDP
 from sfumato.privacy.accounting import double_above
 from sfumato.sensing.model import Site, read_site
@@ -31,6 +44,7 @@ from sfumato.sensing.release import (
     NoisePlan,
     Snapshot,
     describe_window,
+    device_step,
     read_noise_plan,
     release_snapshot,
     window_ledger,
@@ -43,18 +57,43 @@ _ROUND = re.compile(r"round ([0-9]{1,15})")
 
 
 class Sensor:
-    """A device with its key, its ledgers and its outbox; one process at a time may have it."""
+    """A device with its key, its ledgers and its outbox; one process at a time may have it.
 
-    def __init__(self, config: SensorConfig) -> None:
+    Attributes:
+        begin: The first moment a round may be of, in ms since 1970: the next window's where the ledgers of
+            this one may be in another `state` folder, else 0.
+    """
+
+    def __init__(self, config: SensorConfig, *, now_ms: int | None = None) -> None:
+        """Take the next step of the key; `now_ms` is the system's time unless given."""
         self.config = config
         self.site, self.plan = checked(config)
+        if device_step(config.device_key)[0].partition("~")[0] == COLLECTOR:
+            raise InvalidInput(
+                f"no device may be called {COLLECTOR!r}, which is the collector's user at the broker; nothing "
+                "was started"
+            )
         config.state.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(config.state)
-        self.outbox = Outbox(config.state / "outbox", limit=config.outbox)
-        self.device = Device(config.device_key)
-        self._check_key = self.device.check_key
+        self._locks = ExitStack()
+        try:
+            key = config.device_key.resolve()
+            self._hold(config.state)
+            self._hold(key.with_name(f".{key.name}.lock"), made=True)
+            self.outbox = Outbox(config.state / "outbox", limit=config.outbox)
+            self.begin = note_start(
+                config.state,
+                config.device_key,
+                now_ms=time.time_ns() // 1_000_000 if now_ms is None else now_ms,
+                window=config.window_length,
+            )
+            self.device = Device(config.device_key)
+            self._check_key = self.device.check_key
+        except BaseException:
+            self.close()
+            raise
         self._places = [self.site.sensors.names.index(name) for name in config.sensors]
         self._held: dict[str, float] = {}
+        self._held_in: datetime | None = None
         self._book: tuple[datetime, Ledger] | None = None
 
     @property
@@ -63,18 +102,18 @@ class Sensor:
         return needed(self.config, self.site)
 
     def last_round(self) -> int:
-        """The last round that was paid for or waits; 0 if there is none."""
+        """The last round that was paid for or waits, or lies before `begin`; 0 if there is none."""
         books = sorted(
             (start, file)
             for file in (self.config.state / "windows").glob("*.ledger")
             if (start := window_start(file))
         )
-        paid = [0]
-        if books:
-            found = [
-                _ROUND.fullmatch(entry.note) for entry in Ledger(books[-1][1]).recent(1).entries
-            ]
+        paid = [0, self.begin - 1]
+        for _, file in reversed(books):  # the newest may have no entry yet
+            found = [_ROUND.fullmatch(entry.note) for entry in Ledger(file).recent(1).entries]
             paid += [int(one[1]) for one in found if one]
+            if found:
+                break
         return max(paid + self.outbox.rounds())
 
     def make(self, round_ms: int, new: Mapping[str, float]) -> bytes:
@@ -82,7 +121,7 @@ class Sensor:
 
         Args:
             round_ms: The round, in milliseconds since 1970.
-            new: The readings that are new; for others the last ones are held.
+            new: The readings that are new; for others the last ones of this window are held.
 
         Returns:
             The bytes to send, now or again.
@@ -96,9 +135,12 @@ class Sensor:
                 f"{self.outbox.limit} packets wait for the broker in {self.outbox.folder}; "
                 "the round was not made and nothing was charged"
             )
-        values, status = self._values(new)
         moment = _EPOCH + timedelta(milliseconds=round_ms)
         start = window_of(moment, self.config.window_length)
+        if start != self._held_in:
+            # One reading under the budgets of many windows would be told by their average.
+            self._held, self._held_in = {}, start
+        values, status = self._values(new)
         book = self._ledger(start)
         snapshot = release_snapshot(
             values,
@@ -117,10 +159,26 @@ class Sensor:
 
     def close(self) -> None:
         """Let another process have it."""
-        os.close(self._lock)
+        self._locks.close()
+
+    def _hold(self, path: Path, *, made: bool = False) -> None:
+        """Lock a folder or a file for as long as this lives."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (os.O_CREAT if made else 0), 0o600)
+        except OSError as problem:
+            raise InvalidInput(
+                f"cannot lock {path}: {problem.strerror}; nothing was started"
+            ) from None
+        self._locks.callback(os.close, handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LedgerBusy(
+                f"another process has the sensor of {path}; nothing was started"
+            ) from None
 
     def _values(self, new: Mapping[str, float]) -> tuple[dict[str, float], Status]:
-        """A reading of every sensor: the new one, the last one, or what an empty place reads."""
+        """A reading of every sensor: new, the last one of the window, or what an empty place reads."""
         names = self.inputs
         self._held |= {name: new[name] for name in names if name in new}
         never = [name for name in names if name not in self._held]
@@ -176,7 +234,7 @@ class Sensor:
 
 
 def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
-    """The site and the noise that a configuration names, held against each other; nothing is written.
+    """The site and the noise that a configuration names, of one site; nothing is written.
 
     Args:
         config: The configuration.
@@ -185,8 +243,9 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         The site and the plan.
 
     Raises:
-        InvalidInput: A file cannot be read, or the plan is of another site or costs more than the share of a
-            round; nothing was charged.
+        InvalidInput: A file cannot be read, the site lacks a sensor, or the plan is of another site or costs
+            more than a packet can state; nothing was charged. Whether a window can pay for all of its
+            rounds is not asked here: `describe_sensor` says it, and the ledger refuses what it cannot.
     """
     site = read_site(config.site)
     unknown = [name for name in config.sensors if name not in site.sensors.names]
@@ -202,6 +261,9 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )
+    wire_loss(
+        plan.cost, up=True
+    )  # what a packet cannot state is refused before anything is charged
     return site, plan
 
 
@@ -220,27 +282,26 @@ def wire_loss(loss: Loss, *, up: bool) -> WireLoss:
     """
     match loss:
         case ZCDP(rho):
-            return WireLoss("rho", _double(rho, up=up))
+            return WireLoss("rho", _amount(rho, up=up))
         case ApproxDP(epsilon, delta):
-            return WireLoss("epsilon", _double(epsilon, up=up), _double(delta, up=up))
+            told = _double(delta, up=up)
+            if 0 < told < MIN_DELTA:
+                told = MIN_DELTA if up else 0.0
+            return WireLoss("epsilon", _amount(epsilon, up=up), told)
         case PureDP(epsilon):
-            return WireLoss("epsilon", _double(epsilon, up=up))
+            return WireLoss("epsilon", _amount(epsilon, up=up))
         case _:
             raise InvalidParameter(f"a packet states epsilon and delta, or rho, got {loss}")
+
+
+def _amount(number: Fraction, *, up: bool) -> float:
+    if number <= MAX_LOSS:
+        return _double(number, up=up)
+    if not up:
+        return MAX_LOSS
+    raise InvalidInput(f"a round costs at most {MAX_LOSS:g}, this plan's more; nothing was charged")
 
 
 def _double(number: Fraction, *, up: bool) -> float:
     above = float(double_above(number))
     return above if up or Fraction(above) == number else math.nextafter(above, 0.0)
-
-
-def _locked(folder: Path) -> int:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise LedgerBusy(
-            f"another process has the sensor of {folder}; nothing was started"
-        ) from None
-    return handle

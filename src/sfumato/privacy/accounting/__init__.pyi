@@ -25,7 +25,7 @@ from .divergences import (
 )
 from .guarantee import Claim, GaussianDP, Guarantee, RandomApproxDP, RandomPureDP
 from .losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, positive, probability
-from .mixing import mixed_delta, mixing_distance, mixing_messages
+from .mixing import MOST_MESSAGES, mixed_delta, mixing_distance, mixing_messages
 from .neighbors import AddRemoveUser, FlippedEdge, MovedMass, Neighbors, ReplaceUser, SwappedCells
 from .numbers import (
     WORKING,
@@ -57,6 +57,7 @@ from .units import Clock, ValueColumns, period_of
 __all__ = [
     "LOSSES",
     "MOST_DEVICES",
+    "MOST_MESSAGES",
     "WORKING",
     "ZCDP",
     "AddRemoveUser",

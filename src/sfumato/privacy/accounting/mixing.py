@@ -95,7 +95,15 @@ def mixed_delta(epsilon: Fraction, distance: Fraction, sums: int) -> Fraction:
     Returns:
         The delta, rounded up; 1 or more where nothing is promised.
 
+    Raises:
+        InvalidParameter: A number is out of range.
+
     """
+    if type(sums) is not int or sums < 1 or distance < 0 or epsilon < 0:
+        raise InvalidParameter(
+            f"delta is of a loss and a distance of at least 0 and of 1 or more sums, got "
+            f"{float(epsilon):g}, {float(distance):g} and {sums!r}"
+        )
     with mpmath.workprec(WORKING):
         factor = 1 + up(mpmath.exp(real(epsilon)))
     return factor * distance * sums

@@ -13,7 +13,7 @@ from .shares import (
     to_field,
     wrap_chance,
 )
-from .splitting import add_messages, centred, split_into_messages
+from .splitting import MOST_BITS, add_messages, centred, split_into_messages
 from .system import SystemNoise
 from .tables import Sampler, sampler
 from .variance_gamma import VarianceGamma
@@ -22,6 +22,7 @@ __all__ = [
     "EPOCH_BYTES",
     "KEY_BYTES",
     "LARGEST_ROUNDED",
+    "MOST_BITS",
     "GaussianLaw",
     "KeyedNoise",
     "LaplaceLaw",

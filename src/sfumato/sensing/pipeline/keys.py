@@ -11,6 +11,7 @@ from sfumato.privacy.accounting import canonical
 from sfumato.sensing.release.check_keys import check_keys_of, write_check_keys
 from sfumato.sensing.release.key_log import KeyEvent, KeyLog, KnownDevice, next_generation
 from sfumato.sensing.release.keys import (
+    MAX_STEPS,
     MasterKey,
     device_step,
     is_locked,
@@ -97,19 +98,20 @@ def note_unsealing(
 
 
 def last_steps(key: str | Path) -> dict[str, int]:
-    """The last step of every device that was rotated or retired with its key file at hand.
+    """The last step that each device of a master key may have taken, by its log.
 
     Args:
         key: The file of the master key.
 
     Returns:
-        Steps by device: what it sealed at a later one is not its own.
+        Steps by device: that of its end, where it was rotated or retired with its key file at hand, else the
+        last that any key has. What was sealed at a later one, or by a device that is not there, is forged.
 
     Raises:
         InvalidInput: The log cannot be read.
     """
     known = KeyLog(key).devices().values()
-    return {one.name: one.last_step for one in known if one.last_step is not None}
+    return {one.name: MAX_STEPS if one.last_step is None else one.last_step for one in known}
 
 
 def _not_retired(read: Readings, devices: dict[str, KnownDevice]) -> None:
@@ -264,7 +266,8 @@ def make_check_keys(
     """Make the file of check keys for a collector: of every device whose key is in use.
 
     With it a collector tells who sent a packet. It takes no noise off. Make it again after a device got its
-    key, was rotated or retired.
+    key, was rotated or retired; after the last was retired the file has no key, and a collector takes
+    nothing.
 
     Args:
         master: The file of the master key.
@@ -276,12 +279,13 @@ def make_check_keys(
         The file and the id of the master key.
 
     Raises:
-        InvalidInput: The file exists already, or cannot be written; or no device has a key.
+        InvalidInput: The file exists already, or cannot be written; or no device has had a key.
     """
     key, log = read_master_key(master, passphrase=passphrase), KeyLog(master)
-    names = [one.name for one in log.devices().values() if one.status == "in use"]
-    if not names:
-        raise InvalidInput(f"no device has a key in use by {log.path}; no key was made")
+    devices = log.devices()
+    if not devices:
+        raise InvalidInput(f"no device has had a key by {log.path}; no key was made")
+    names = [one.name for one in devices.values() if one.status == "in use"]
     write_check_keys(file, check_keys_of(key, names), overwrite=overwrite)
     return KeyResult(Path(file), key.id)
 

@@ -104,6 +104,17 @@ class LiveRecovery:
         self._options = RecoveryOptions(chosen, max_mass)
         self._part = parts_of(self.site.operator)
 
+    def prepare(self) -> None:
+        """Recover a made-up round, so that the first real one does not wait for machine code to be made."""
+        operator = self.site.operator
+        reads = operator.columns([operator.shape[1] // 2])[:, 0]
+        sigma = float(abs(reads).max()) / 10 or 1.0
+        made_up = {
+            name: LiveReading(float(value), sigma, ZCDP(1))
+            for name, value in zip(operator.sensors.names, reads, strict=True)
+        }
+        self.recover(LiveRound("", made_up))
+
     def recover(self, one: LiveRound) -> RecoveredRound:
         """Where sources were in one round, from the sensors that were read.
 

@@ -2,6 +2,7 @@ from .check_keys import CheckKeys, check_keys_of, read_check_keys, write_check_k
 from .keys import (
     Device,
     MasterKey,
+    device_step,
     is_locked,
     new_master_key,
     read_master_key,
@@ -47,6 +48,7 @@ __all__ = [
     "check_keys_of",
     "cost_after",
     "describe_window",
+    "device_step",
     "is_locked",
     "new_master_key",
     "parse_window",

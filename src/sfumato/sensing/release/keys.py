@@ -161,7 +161,17 @@ def write_device_key(path: str | Path, master: MasterKey, name: str) -> None:
 
 
 def device_step(path: str | Path) -> tuple[str, int]:
-    """The name of a device and the step that it will take next, from its key file, which stays as it is."""
+    """The name of a device and the step that it will take next, from its key file, which stays as it is.
+
+    Args:
+        path: The key file of the device.
+
+    Returns:
+        The name, and the step.
+
+    Raises:
+        InvalidInput: It is not a device key.
+    """
     data = _read(Path(path), DEVICE_FORMAT, "a device key")
     try:
         return str(data["device"]), int(data["step"])

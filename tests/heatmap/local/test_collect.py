@@ -101,6 +101,8 @@ def test_two_rounds_make_a_map(campaign: Path) -> None:
     assert out[1].read_bytes()[:4] == b"\x89PNG"
     assert np.load(out[2]).shape == (128, 128)
     assert "epsilon 3 for each user" in collected_text(found)
+    assert "without a place in the bounds" in collected_text(found)
+    assert saved["outside"] in collected_text(found)
     assert found.map.errors["emd"].high < 0.3
     with pytest.raises(ExistsAlready):
         collect_answers(questions, files, outputs=out[:1])

@@ -24,6 +24,7 @@ from sfumato.heatmap.local import (
     simulate_local_map,
     simulate_reports,
 )
+from sfumato.heatmap.local.decoder import _without_sum
 from sfumato.heatmap.local.rounds import family_of, leaf_of_cells
 from sfumato.spaces import Grid
 
@@ -112,19 +113,29 @@ def test_all_users_are_somewhere_and_no_mass_is_negative() -> None:
     assert masses.min() >= 0
 
 
-def test_bands_hold_what_they_say() -> None:
+@pytest.mark.parametrize(
+    ("users", "epsilon"), [(40_000, "0.3"), (10_000, "1"), (2000, "3")], ids=lambda one: str(one)
+)
+def test_bands_hold_what_they_say(users: int, epsilon: str) -> None:
     """Nine in ten of the quarters and sixteenths lie within the middle nine tenths of drawn maps."""
-    inside = []
-    for seed in range(4):
+    inside: dict[int, list[bool]] = {1: [], 2: []}
+    for seed in range(5):
         rng = np.random.default_rng([seed, 9])
-        codes = clusters(4000, rng)
-        found = simulate_local_map(codes, 2, rng=rng)
-        for level in (1, 2):
-            drawn = found.maps(64, level).reshape(64, -1) / 4000
+        codes = clusters(users, rng)
+        found = simulate_local_map(codes, epsilon, rng=rng)
+        for level, held in inside.items():
+            drawn = found.maps(64, level).reshape(64, -1) / users
             low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
             truth = shares(codes, level).ravel()
-            inside.extend((truth >= low - 1e-3) & (truth <= high + 1e-3))
-    assert 0.8 < np.mean(inside) <= 1.0
+            held.extend((truth >= low - 1e-3) & (truth <= high + 1e-3))
+    assert np.mean(inside[1]) > 0.75
+    assert np.mean(inside[2]) > 0.8
+
+
+def test_a_sum_that_is_known_narrows_no_band_twice() -> None:
+    """Equal cells: independent noise whose sum is known has the covariance that was given."""
+    even = 0.04 * (np.eye(16) - 1 / 16)
+    assert _without_sum(even) == pytest.approx(0.04 * np.eye(16), abs=1e-6)
 
 
 def test_two_rounds_go_by_questions_alone() -> None:

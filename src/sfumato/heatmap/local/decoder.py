@@ -36,6 +36,8 @@ LEAST_PART = 0.05
 # No direction of the map has less information than this, a deviation of ten whole maps, nor less than
 # what rounding could have made.
 LEAST_INFORMATION, ROUNDING = 0.01, 1e-12
+# The variances of shares whose sum is not known are found in so many steps.
+SUM_STEPS = 20
 # Reports of which the information is summed at once.
 AT_ONCE = 2**14
 
@@ -261,6 +263,7 @@ def _counts(one: Evidence, masses: FloatArray, users: int) -> _Counts:
     than from its children, it has a count of its own with the precision that is missing.
     """
     shares, covariance = one.expanded(masses)
+    covariance = _without_sum(covariance)
     levels, codes = one.levels, one.codes
     sums = np.eye(levels.size)
     found: list[tuple[int, int, float, float]] = []
@@ -288,6 +291,19 @@ def _counts(one: Evidence, masses: FloatArray, users: int) -> _Counts:
     return _Counts(
         table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
     )
+
+
+def _without_sum(covariance: FloatArray) -> FloatArray:
+    """A covariance of shares that add up to 1, as if that were not known: the root of the tree says it.
+
+    Independent noise of variances D has the covariance D - D 1 1' D / (1' D 1) when its sum is known;
+    that is undone with the D whose variances are then those of the covariance.
+    """
+    known = np.diag(covariance)
+    free = known
+    for _ in range(SUM_STEPS):
+        free = np.minimum(known + free**2 / free.sum(), 2 * known)
+    return np.asarray(covariance + np.outer(free, free) / free.sum())
 
 
 def _together(counts: Sequence[_Counts], users: int) -> NoisyCounts:

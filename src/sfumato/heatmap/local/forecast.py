@@ -33,7 +33,7 @@ TABLE: tuple[tuple[float, tuple[float, float, float], tuple[float, float, float]
     (7320994.9, (0.0038, 0.0051, 0.0092), (0.9216, 0.9688, 0.9725)),
 )
 # Few users who say nearly all tell no more than they know: information counts as 1 / (1 / information +
-# 1 / (0.6 users**1.79)), fitted to simulated maps of 30 to 10,000 users at epsilon 1 to 16
+# 1 / (0.6 users**1.79)), fitted by eye to simulated maps of 30, 100 and 300 users, checked at 1,000 and 10,000
 # (tests/heatmap/local/forecast_table.py prints them beside what is forecast).
 KNOWN, KNOWN_POWER, FEWEST_USERS = 0.6, 1.79, 30
 # A map of less than this Similarity, in the middle of its forecast, is hopeless: it shares less than

@@ -31,11 +31,13 @@ from sfumato.spaces import Area, area_of_plane
 FORMAT = "sfumato-local-map/1"
 LEVEL = 7
 UNDONE = "nothing was written"
+# How many these are nobody knows: that somebody was not there must not show.
+OUTSIDE = "Devices without a place in the bounds are in it too, spread evenly over the map."
 # What the truth of simulated cities was, in half widths of the interval that draws of the posterior
 # give, on a scale of logarithms (distances) or logits (Similarity): low, middle, high.
 CORRECTIONS: dict[ErrorName, tuple[float, float, float]] = {
-    "emd": (-0.8, 0.5, 2.0),
-    "similarity": (-2.6, -0.7, 2.1),
+    "emd": (-1.0, 0.3, 1.9),
+    "similarity": (-4.8, 0.3, 3.4),
 }
 
 
@@ -84,7 +86,7 @@ class LocalMap:
 
     @cached_property
     def errors(self) -> dict[ErrorName, ErrorInterval]:
-        """How far off the map is, smoothed by 0.02: the middle, and intervals that hold nine in ten.
+        """How far off the map is, smoothed by 0.02: the middle, and intervals meant to hold nine in ten.
 
         From draws of the posterior, corrected by what the truth of simulated cities was.
         """
@@ -101,6 +103,7 @@ class LocalMap:
             "answers": self.tally.to_json(),
             "guarantee": encode_guarantee(self.guarantee),
             "statement": str(self.guarantee),
+            "outside": OUTSIDE,
             "bounds": list(self.questions[0].bounds),
             "error": {
                 name: {"value": one.value, "low": one.low, "high": one.high}
@@ -131,7 +134,7 @@ class LocalMap:
             subtitle=f"{self.users:,} devices · {self.guarantee.loss} each, on the device",
             legend="smoothed share of all devices",
             caption=f"Guarantee: {self.guarantee}.\nOff by {error.low:.3f} to {error.high:.3f} of a side "
-            "in earth mover's distance, with a chance of about 90%.",
+            f"in earth mover's distance, with a chance of about 90%. {OUTSIDE}",
         )
         frame = Frame(extent=bounds, window=bounds)
         return png_of(heatmap_figure(shares, frame, words=words, top=top, overlay=over))

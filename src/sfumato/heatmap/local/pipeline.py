@@ -12,7 +12,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import LineLog, check_writable, sync_folder, write_json
 from sfumato.heatmap.local.collect import Collector, Tally, read_answers
 from sfumato.heatmap.local.device_input import read_question
-from sfumato.heatmap.local.maps import LocalMap, ask_next, decode_answers
+from sfumato.heatmap.local.maps import OUTSIDE, LocalMap, ask_next, decode_answers
 from sfumato.heatmap.local.question import Question
 from sfumato.heatmap.local.server import answer_server
 
@@ -172,6 +172,7 @@ def collected_text(result: Collected) -> str:
             f"{result.map.guarantee}",
             f"off by {emd.low:.3f} to {emd.high:.3f} of a side in earth mover's distance; Similarity "
             f"{alike.low:.2f} to {alike.high:.2f} (a chance of about 90%)",
+            OUTSIDE,
         ]
     lines += [f"wrote {one}" for one in result.files]
     return "\n".join(lines)

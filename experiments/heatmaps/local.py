@@ -27,10 +27,8 @@ from scipy.special import stdtr
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.analysis import emd_share, similarity, smooth
-from sfumato.heatmap.benchmark import Place, digest, known_noise, rehearse_sums
-from sfumato.heatmap.benchmark.synthetic_city import check_ins
-from sfumato.heatmap.local import simulate_local_map
-from sfumato.heatmap.local.question import FINEST_CELL
+from sfumato.heatmap.benchmark import Place, check_ins, digest, known_noise, rehearse_sums
+from sfumato.heatmap.local import FINEST_CELL, simulate_local_map
 from sfumato.heatmap.methods import method_named
 from sfumato.privacy import UNITS
 from sfumato.records import CellSums

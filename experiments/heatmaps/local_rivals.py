@@ -21,17 +21,17 @@ from experiments.heatmaps.protocol import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.inference import CountsPosterior, NoisyCounts
 from sfumato.heatmap.local import (
+    FINEST_CELL,
+    GAUSSIAN,
     DiskChannel,
     Question,
+    Report,
     decode,
     disk_area_channel,
     evidence_of,
     odds_below,
     simulate_reports,
 )
-from sfumato.heatmap.local.decoder import GAUSSIAN
-from sfumato.heatmap.local.odds import Report
-from sfumato.heatmap.local.question import FINEST_CELL
 from sfumato.heatmap.local.rounds import disk_rows, leaf_of_cells
 from sfumato.spaces import Grid
 

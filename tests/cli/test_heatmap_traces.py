@@ -123,7 +123,7 @@ def impersonal(value: Any) -> Any:
             key: None
             if key in ("time", "hash", "ledger", "entry_hash")
             else shape(one)
-            if key in ("error", "errors", "noise", "features")
+            if key in ("error", "errors", "noise", "noise_scale", "features")
             else impersonal(one)
             for key, one in value.items()
         }

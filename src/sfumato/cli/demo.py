@@ -74,7 +74,7 @@ def demo(
 
     result = run_demo(
         out or Path("demo"),
-        epsilon=epsilon or "1",
+        epsilon="1" if epsilon is None else epsilon,
         watch=lambda message: say(message, quiet=quiet or json),
     )
     show(result.to_json(), f"report: {result.report}", json=json)

@@ -9,15 +9,15 @@ from .channels import (
     assert_private,
 )
 from .collect import Collector, Tally, read_answers
-from .decoder import Evidence, decode
+from .decoder import GAUSSIAN, Evidence, decode
 from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
 from .forecast import LocalPlan, plan_local, plan_text
 from .maps import LocalMap, ask_next, decode_answers
-from .odds import odds_below
+from .odds import Report, odds_below
 from .pipeline import Collected, collect_answers, collected_text, serve_answers
 from .poisoning import PoisoningBound, poisoning_bound
-from .question import Question
+from .question import FINEST_CELL, Question
 from .rounds import (
     Design,
     design,
@@ -32,6 +32,8 @@ from .server import answer_server
 from .simulate import simulate_local_map, simulate_reports
 
 __all__ = [
+    "FINEST_CELL",
+    "GAUSSIAN",
     "Answer",
     "Channel",
     "Collected",
@@ -48,6 +50,7 @@ __all__ = [
     "PrivacyCheck",
     "Question",
     "RandomBytes",
+    "Report",
     "SubsetSelection",
     "Tally",
     "UnaryEncoding",

@@ -2,7 +2,7 @@
 
 python -m experiments.heatmaps.local_forecast [--only 300:1,1000:1] [--check]
 
-It prints the lines of TABLE in sfumato/heatmap/local/forecast.py, the same on every run. `--check` ends with
+It prints the lines of FORECAST_TABLE in sfumato/heatmap/local/forecast.py, the same on every run. `--check` ends with
 exit code 1 where a line is not that of the package; `--only` makes some of them.
 """
 
@@ -19,8 +19,7 @@ from experiments.heatmaps.protocol import chance
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.analysis import emd_share, similarity, smooth
 from sfumato.heatmap.benchmark import Place, synthetic_places
-from sfumato.heatmap.local import simulate_local_map
-from sfumato.heatmap.local.forecast import TABLE
+from sfumato.heatmap.local import FORECAST_TABLE, simulate_local_map
 from sfumato.spaces import Grid
 
 Quantiles = tuple[float, ...]
@@ -111,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for users, epsilon in asked or DESIGN:
         found = line(where, users, epsilon)
         print(f"    {found},", flush=True)
-        others += found not in TABLE
+        others += found not in FORECAST_TABLE
     if given.check and others:
         print(f"{others} lines are not those of the package", file=sys.stderr)
         return 1

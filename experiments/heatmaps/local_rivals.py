@@ -28,11 +28,12 @@ from sfumato.heatmap.local import (
     Report,
     decode,
     disk_area_channel,
+    disk_rows,
     evidence_of,
+    leaf_of_cells,
     odds_below,
     simulate_reports,
 )
-from sfumato.heatmap.local.rounds import disk_rows, leaf_of_cells
 from sfumato.spaces import Grid
 
 SHOWN = 6

@@ -13,7 +13,7 @@ from experiments.heatmaps.local_rivals import RIVALS, WEAKER, Crowd, Rival, proj
 from experiments.heatmaps.protocol import chance
 
 from sfumato.heatmap.benchmark import Place, synthetic_places
-from sfumato.heatmap.local.forecast import TABLE
+from sfumato.heatmap.local.forecast import FORECAST_TABLE
 
 pytestmark = pytest.mark.unit
 
@@ -84,7 +84,7 @@ def test_a_page_says_how_little_was_run(
 
 
 def test_the_plan_has_a_line_for_each_of_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    for (users, epsilon), line in zip(local_forecast.DESIGN, TABLE, strict=True):
+    for (users, epsilon), line in zip(local_forecast.DESIGN, FORECAST_TABLE, strict=True):
         odds = math.exp(epsilon)
         assert line[0] == pytest.approx(users * (odds - 1) ** 2 / (4 * odds), abs=0.06)
     monkeypatch.setattr(local_forecast, "PEOPLE", 100)

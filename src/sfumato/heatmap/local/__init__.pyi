@@ -12,7 +12,7 @@ from .collect import Collector, Tally, read_answers
 from .decoder import GAUSSIAN, Evidence, decode
 from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
-from .forecast import LocalPlan, plan_local, plan_text
+from .forecast import FORECAST_TABLE, LocalPlan, plan_local, plan_text
 from .maps import LocalMap, ask_next, decode_answers
 from .odds import Report, odds_below
 from .pipeline import Collected, collect_answers, collected_text, serve_answers
@@ -23,8 +23,10 @@ from .rounds import (
     design,
     disk_area_channel,
     disk_channel,
+    disk_rows,
     evidence_of,
     first_question,
+    leaf_of_cells,
     next_question,
     patch_channel,
 )
@@ -33,6 +35,7 @@ from .simulate import simulate_local_map, simulate_reports
 
 __all__ = [
     "FINEST_CELL",
+    "FORECAST_TABLE",
     "GAUSSIAN",
     "Answer",
     "Channel",
@@ -65,8 +68,10 @@ __all__ = [
     "design",
     "disk_area_channel",
     "disk_channel",
+    "disk_rows",
     "evidence_of",
     "first_question",
+    "leaf_of_cells",
     "next_question",
     "odds_below",
     "patch_channel",

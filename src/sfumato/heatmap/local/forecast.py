@@ -18,7 +18,7 @@ from sfumato.privacy.accounting import Number, plain, written
 # quantiles of the earth mover's distance (in sides) and of Similarity at a blur of 0.02.
 # `python -m experiments.heatmaps.local_forecast` makes it. These lines are from before the floor on
 # information in the decoder was mended: the two remade since (81.5, 271.5) differ by less than 0.003.
-TABLE: tuple[tuple[float, tuple[float, float, float], tuple[float, float, float]], ...] = (
+FORECAST_TABLE: tuple[tuple[float, tuple[float, float, float], tuple[float, float, float]], ...] = (
     (10.9, (0.2038, 0.2556, 0.3724), (0.137, 0.178, 0.2442)),
     (27.2, (0.1533, 0.2364, 0.3448), (0.1654, 0.214, 0.4043)),
     (81.5, (0.1331, 0.1854, 0.2648), (0.2532, 0.3418, 0.4657)),
@@ -184,11 +184,11 @@ def _told(one: Expected) -> str:
 
 def _expected(users: int, each: float, which: Literal[1, 2]) -> Expected | None:
     told = _told_by(users, each)
-    if users < FEWEST_USERS or not TABLE[0][0] <= told <= TABLE[-1][0]:
+    if users < FEWEST_USERS or not FORECAST_TABLE[0][0] <= told <= FORECAST_TABLE[-1][0]:
         return None
-    rows = [math.log(row[0]) for row in TABLE]
+    rows = [math.log(row[0]) for row in FORECAST_TABLE]
     low, middle, high = (
-        float(np.interp(math.log(told), rows, [row[which][part] for row in TABLE]))
+        float(np.interp(math.log(told), rows, [row[which][part] for row in FORECAST_TABLE]))
         for part in range(3)
     )
     return Expected(middle, low, high)
@@ -204,10 +204,10 @@ def _told_by(users: int, each: float) -> float:
 
 def _information(similarity: float) -> float | None:
     """The information at which the middle of Similarity reaches a number."""
-    reached = [row[2][1] for row in TABLE]
+    reached = [row[2][1] for row in FORECAST_TABLE]
     if similarity > reached[-1]:
         return None
-    rows = [math.log(row[0]) for row in TABLE]
+    rows = [math.log(row[0]) for row in FORECAST_TABLE]
     return math.exp(float(np.interp(similarity, np.maximum.accumulate(reached), rows)))
 
 

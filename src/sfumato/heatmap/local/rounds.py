@@ -314,7 +314,15 @@ def evidence_of(question: Question, reports: Mapping[Report, int]) -> Evidence:
 
 
 def disk_rows(channel: DiskChannel) -> BoolArray:
-    """Which cells each output makes likelier [output, cell]."""
+    """Which cells each output makes likelier [output, cell].
+
+    Args:
+        channel: The channel.
+
+    Returns:
+        True where an output is likelier from a cell than from others.
+
+    """
     found = np.zeros((channel.outputs, channel.cells), dtype=np.bool_)
     for cell, near in enumerate(channel.near):
         found[list(near), cell] = True
@@ -367,7 +375,16 @@ def _best_size(cells: int, odds: Fraction) -> int:
 
 
 def leaf_of_cells(cells: Iterable[tuple[int, int]], level: int) -> IntArray:
-    """The number of the cell that each cell of a fine level lies in, by Z-order code."""
+    """The number of the cell that each cell of a fine level lies in, by Z-order code.
+
+    Args:
+        cells: Level and code of each cell.
+        level: The fine level.
+
+    Returns:
+        A number for each of its cells; -1 where none covers it.
+
+    """
     found = np.full(4**level, -1, dtype=np.int64)
     for number, (at, code) in enumerate(cells):
         wide = 4 ** (level - at)

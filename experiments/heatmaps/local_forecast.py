@@ -2,8 +2,8 @@
 
 python -m experiments.heatmaps.local_forecast [--only 300:1,1000:1] [--check]
 
-It prints the lines of FORECAST_TABLE in sfumato/heatmap/local/forecast.py, the same on every run. `--check` ends with
-exit code 1 where a line is not that of the package; `--only` makes some of them.
+It prints the lines of FORECAST_TABLE in sfumato/heatmap/local/forecast.py, the same on every run. `--check`
+ends with exit code 1 where a line is not that of the package; `--only` makes some of them.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def test_rounds_are_the_same_from_everywhere(kind: str) -> None:
     assert json.loads(Path("all.json").read_text()) == json.loads(json.dumps(result.to_json()))
     assert saved.to_json() == result.to_json()
     assert Path("all.csv").read_text() == result.table() == saved.table()
-    assert saved.round_at(TIMES[1]).to_json() == recover_sources("r.json", time="12:00").to_json()
+    alone = recover_sources("r.json", time="12:00", certify=False)
+    assert saved.round_at(TIMES[1]).to_json() == alone.to_json()
     printed = " ".join(done(*words, "--quiet").stdout.split())
     for one in (result, saved):
         assert " ".join(spelled("recover", rounds_text(one)).split()) == printed

@@ -127,7 +127,8 @@ def recover(
     certify: Annotated[
         bool,
         typer.Option(
-            help="Bound how far the answer is from the truth at worst, whatever the sources: on a line."
+            help="Bound how far the answer is from the truth at worst, whatever the sources: on a line, "
+            "of one answer and not of each round."
         ),
     ] = True,
     over: PlanImage = None,

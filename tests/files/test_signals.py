@@ -121,7 +121,12 @@ def test_a_fork_removes_nothing_of_its_parent(tmp_path: Path) -> None:
     assert (tmp_path / "result.txt").read_text() == "whole"
 
 
-def test_signals_are_as_they_were_afterwards(tmp_path: Path) -> None:
+def test_signals_are_as_they_were_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What other tests still hold, a plan with its open rows, is not of this one.
+    monkeypatch.setattr(leftovers, "_noted", {})
+
     def mine(*_: object) -> None:
         raise AssertionError
 

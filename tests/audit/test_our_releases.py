@@ -91,7 +91,7 @@ class Paid:
 
     def sample(self, values: Any, noise: Noise) -> Any:
         cost = self.mechanism.cost(self.bound)
-        ledger = Ledger.rehearsal(cost, neighbors=self.bound.neighbors)
+        ledger = Ledger.rehearsal(cost, neighbors=self.bound.neighbors, model=self.bound.model)
         if isinstance(values, CellSums):
             under_guard: Any = guard_sums(values, source=REHEARSAL)
         else:
@@ -103,6 +103,7 @@ class Paid:
                 l2_squared=one.l2_squared,
                 linf=one.linf,
                 entries=one.entries,
+                model=one.model,
             )
             under_guard = guard(values, bound, source=REHEARSAL)
         released = ledger.release(self.mechanism, under_guard, noise=noise)

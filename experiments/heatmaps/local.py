@@ -393,6 +393,19 @@ def write_scores(path: Path, found: Mapping[Cell, Scores], where: Sequence[Place
                     out.writerow([*cell, place.name, name, way, *one])
 
 
+def read_scores(path: Path, where: Sequence[Place]) -> dict[Cell, Scores]:
+    """The cells of an earlier run in these places, as `write_scores` wrote them."""
+    found: dict[Cell, Scores] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            scores = found.setdefault((int(row["users"]), float(row["epsilon"])), {})
+            held = scores.setdefault((row["method"], row["way"]), [])
+            if row["place"] != where[len(held)].name:
+                raise SystemExit(f"{path} is of other places than {where[len(held)].name}")
+            held.append((float(row["emd"]), float(row["similarity"])))
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run, write local.csv and local.md, and print the page."""
     parser = argparse.ArgumentParser(description="Local maps and their rivals", prog="local")
@@ -404,6 +417,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("demo/heatmaps"), help="folder")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of check-ins")
     parser.add_argument("--page", type=Path, help="the page to write too")
+    parser.add_argument(
+        "--known", type=Path, nargs="*", default=[], help="local.csv of earlier runs: not run again"
+    )
+    parser.add_argument("--most-users", type=int, help="only cells of at most so many users")
     words = list(sys.argv[1:] if argv is None else argv)
     given = parser.parse_args(words)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -420,9 +437,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     def watch(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
-    found = run(
-        cells, where, ablated=[one.name for one in firsts], minutes=given.minutes, watch=watch
-    )
+    known: dict[Cell, Scores] = {}
+    for path in given.known:
+        known |= read_scores(path, where)
+    left = [
+        cell
+        for cell in cells
+        if cell not in known and cell[0] <= (given.most_users or max(fixed["users"]))
+    ]
+    ran = run(left, where, ablated=[one.name for one in firsts], minutes=given.minutes, watch=watch)
+    found = dict(sorted({**known, **ran}.items()))
     write_scores(given.out / "local.csv", found, where)
     whole = len(found) == 24 and len(where) == len(fixed["cities"]) + fixed["real"]
     command = " ".join(["python -m experiments.heatmaps.local", *words])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sfumato.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -80,15 +82,17 @@ class Registry(Generic[T]):
         if self.added.pop(name, None) is None:
             raise InvalidParameter(f"no {self.what} {name!r} was registered; nothing was forgotten")
 
-    def _installed(self) -> dict[str, importlib.metadata.EntryPoint]:
+    def _installed(self) -> dict[str, EntryPoint]:
+        import importlib.metadata  # a megabyte that a sensor never needs
+
         points = _points(importlib.metadata.entry_points, self.group, tuple(sys.path))
         return {one.name: one for one in points}
 
 
 @lru_cache(maxsize=64)
 def _points(
-    look: Callable[..., Iterable[importlib.metadata.EntryPoint]], group: str, path: tuple[str, ...]
-) -> tuple[importlib.metadata.EntryPoint, ...]:
+    look: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]
+) -> tuple[EntryPoint, ...]:
     """What installed packages add to a group: looked up once, it reads a file of every one of them."""
     del path  # another one has other packages
     return tuple(look(group=group))

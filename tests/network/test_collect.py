@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +29,7 @@ from sfumato.network.collector import (
     serve_state,
 )
 from sfumato.network.collector.service import LOOK_EVERY, _turns
+from sfumato.network.collector.state_server import MAX_LISTENERS
 from sfumato.network.collector.subscription import Subscription
 from sfumato.sensing import Site
 from sfumato.sensing.release import CheckKeys, write_check_keys
@@ -244,6 +245,46 @@ def test_state_is_for_this_machine_alone(hall: Site, tmp_path: Path) -> None:
         assert asked(port, "/nothing")[0] == 404
         assert asked(port, "/state.json")[0] == 200
         assert asked(port, "/state.json", host="evil.example")[0] == 403
+    collector.close()
+
+
+def event(answer: HTTPResponse) -> dict[str, str]:
+    """The next event of a stream; lines that are no event are passed over."""
+    found: dict[str, str] = {}
+    while line := answer.readline().decode().rstrip("\n"):
+        name, _, value = line.partition(": ")
+        found[name] = value
+    return found if "event" in found else event(answer)
+
+
+def test_state_is_pushed_when_it_changes_and_the_end_is_said(hall: Site, tmp_path: Path) -> None:
+    config = NetworkConfig(hall, PERIOD, store=str(tmp_path / "a.sqlite"), estimator="least")
+    collector = Collector(config, threads=False)
+    with serve_state(lambda: collector.state, 0, site=hall) as port:
+        assert json.loads(asked(port, "/site.json")[1]) == hall.to_json()
+        link = HTTPConnection("127.0.0.1", port, timeout=WAIT)
+        link.request("GET", "/events", headers={"Origin": "http://localhost:1234"})
+        answer = link.getresponse()
+        assert answer.headers["Content-Type"] == "text/event-stream"
+        assert answer.headers["Access-Control-Allow-Origin"] == "http://localhost:1234"
+        first = event(answer)
+        assert json.loads(first["data"]) == collector.state.to_json()
+        collector.connected = True
+        second = event(answer)
+        assert (first["event"], first["id"], second["id"]) == ("state", "1", "2")
+        assert json.loads(second["data"])["connected"] is True
+        # As many more as may listen, and then one too many.
+        more = [HTTPConnection("127.0.0.1", port, timeout=WAIT) for _ in range(MAX_LISTENERS)]
+        stranger = {"Origin": "http://localhost:1.evil.example"}
+        answers = []
+        for one in more:
+            one.request("GET", "/events", headers=stranger)
+            answers.append(one.getresponse())
+        assert [one.status for one in answers] == [200] * (MAX_LISTENERS - 1) + [503]
+        assert answers[0].headers["Access-Control-Allow-Origin"] is None
+    assert event(answer)["event"] == "end"
+    for open_ in [link, *more]:
+        open_.close()
     collector.close()
 
 

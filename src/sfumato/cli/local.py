@@ -159,6 +159,22 @@ def collect(
             max=65535,
         ),
     ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(
+            help="Take answers from mqtt://HOST/TOPIC or mqtts://USER@HOST/TOPIC until interrupted; "
+            "--answers keeps them. A level + of the topic is the name of the device.",
+            show_default=False,
+        ),
+    ] = None,
+    mqtt_password: Annotated[
+        Path | None,
+        typer.Option(help="The user's password at the broker, a private file.", show_default=False),
+    ] = None,
+    mqtt_ca: Annotated[
+        Path | None,
+        typer.Option(help="The authority of the broker's certificate.", show_default=False),
+    ] = None,
     ask: Annotated[
         Path | None,
         typer.Option(help="Write the question of round 2 here.", show_default=False),
@@ -174,17 +190,28 @@ def collect(
     """Collect answers: write the question of round 2, or the map of all answers together.
 
     A device counts once: its first answer. One to round 1 that comes after round 2 was asked still
-    counts in the map. Answers come from files and by HTTP on this machine; not yet from MQTT topics.
+    counts in the map. Answers come from files, and by HTTP on this machine or from an MQTT topic.
     """
-    from sfumato.heatmap.local import collect_answers, collected_text, serve_answers
+    from sfumato.errors import InvalidParameter
+    from sfumato.heatmap.local import collect_answers, collected_text, gather_answers, serve_answers
+
+    def tell(message: str) -> None:
+        say(message, quiet=quiet or json)
 
     paths = answers or []
+    if listen is not None and mqtt is not None:
+        raise InvalidParameter("answers come by `listen` or by `mqtt`, not by both; not listening")
     if listen is not None:
-        serve_answers(
+        serve_answers(questions, port=listen, answers=paths, tell=tell)
+    if mqtt is not None:
+        from sfumato.network import listen_to, read_inbox
+
+        inbox = read_inbox(mqtt, password_file=mqtt_password, ca_file=mqtt_ca)
+        gather_answers(
             questions,
-            port=listen,
             answers=paths,
-            tell=lambda message: say(message, quiet=quiet or json),
+            source=lambda desk: listen_to(inbox, desk.take, client_id=desk.name, tell=tell),
+            tell=tell,
         )
     result = collect_answers(questions, paths, ask=ask, outputs=out or (), overwrite=overwrite)
     show(result.to_json(), collected_text(result), json=json)

@@ -1,6 +1,7 @@
 from .broker import embedded_broker, free_port
 from .demo import NetworkDemo, demo_lines, run_network_demo, started_at
 from .demo_walk import Walker, demo_site
+from .inbox import Inbox, listen_to, read_inbox
 from .mqtt import BrokerConfig, MqttClient
 from .topics import device_of, level_of, readings_filter, readings_topic
 from .unseal import UnsealedPackets, read_packets, unseal_packets
@@ -20,6 +21,7 @@ from .wire import (
 __all__ = [
     "MAX_BYTES",
     "BrokerConfig",
+    "Inbox",
     "MqttClient",
     "NetworkDemo",
     "Packet",
@@ -37,6 +39,8 @@ __all__ = [
     "is_checked",
     "is_signed",
     "level_of",
+    "listen_to",
+    "read_inbox",
     "read_packets",
     "readings_filter",
     "readings_topic",

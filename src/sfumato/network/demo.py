@@ -176,6 +176,7 @@ def run_network_demo(
             estimator=estimator,
             track=TRACK,
             lines=where / "rounds.jsonl",
+            serve=0,
         )
         state = run_collector(
             config,

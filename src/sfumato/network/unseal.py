@@ -167,9 +167,13 @@ def _rows(
     except (InvalidInput, NoiseExhausted):  # of a device that is broken
         return None
     names = [str(place) if site is None else site.sensors.names[place] for place in packet.sensors]
+    # Where each sensor has its own noise its reading was multiplied: without a site that is not known.
+    gains = [1.0 if site is None else float(site.gains[place]) for place in packet.sensors]
+    if not all(gains):
+        return None
     return [
-        UnsealedRow(time, packet.device, name, math.ldexp(unit, packet.exponent), status)
-        for name, unit in zip(names, exact, strict=True)
+        UnsealedRow(time, packet.device, name, math.ldexp(unit, packet.exponent) / gain, status)
+        for name, unit, gain in zip(names, exact, gains, strict=True)
     ]
 
 

@@ -14,6 +14,7 @@ from sfumato.heatmap.local import (
     DiskChannel,
     KaryResponse,
     LocalHashing,
+    Report,
     SubsetSelection,
     UnaryEncoding,
     assert_private,
@@ -136,3 +137,19 @@ def test_what_is_no_report_is_refused() -> None:
         odds_below(0)
     with pytest.raises(InvalidParameter, match="not private"):
         assert_private(KaryResponse(5, Fraction(3)), 1)
+
+
+class TooOften(KaryResponse):
+    """A saboteur: it sends the true cell a little more often than its odds allow."""
+
+    def probability(self, report: Report, cell: int) -> Fraction:
+        more = Fraction(1, 10**9)
+        likely = report == (cell,)
+        return super().probability(report, cell) + (more if likely else -more / (self.cells - 1))
+
+
+def test_a_channel_that_sends_the_true_cell_a_little_too_often_is_caught() -> None:
+    odds = Fraction(2_718_281_828, 10**9)  # below e by two billionths of it
+    assert assert_private(KaryResponse(5, odds), 1).largest_ratio == odds
+    with pytest.raises(InvalidParameter, match="not private"):
+        assert_private(TooOften(5, odds), 1)

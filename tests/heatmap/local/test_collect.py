@@ -20,6 +20,7 @@ from sfumato._types import FloatArray
 from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.heatmap.local import (
     Answer,
+    AnswerDesk,
     Collector,
     Evidence,
     KaryResponse,
@@ -141,7 +142,7 @@ def test_what_cannot_be_made_is_refused(campaign: Path) -> None:
 @pytest.fixture
 def served(campaign: Path) -> Iterator[tuple[int, Collector, list[bytes]]]:
     collector, kept = Collector([read_question(campaign / "q1.json")]), list[bytes]()
-    with answer_server(collector, keep=kept.append) as server:
+    with answer_server(AnswerDesk(collector, kept.append)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server.server_port, collector, kept

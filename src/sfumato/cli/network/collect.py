@@ -50,6 +50,7 @@ def collect(
     from sfumato.network.collector import (
         Collector,
         LastRounds,
+        network_lines,
         read_network,
         round_line,
         run_collector,
@@ -60,7 +61,7 @@ def collect(
     if dry_run:
         made = Collector(config, threads=False)
         made.close()
-        show(made.state.to_json(), _checked(made), json=json)
+        show(made.state.to_json(), network_lines(config), json=json)
         return
     last = LastRounds()
     stop = threading.Event()
@@ -179,21 +180,3 @@ def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _checked(made: Collector) -> list[str]:
-    config = made.config
-    host, port = config.broker.address
-    devices = len(config.places())
-    codes = (
-        "codes are checked"
-        if config.check_keys is not None
-        else "codes are NOT checked: say check_keys, or anybody at the broker can send for a sensor"
-    )
-    return [
-        f"{config.site.name}: {len(config.site.sensors)} sensors of {devices} devices, a round every "
-        f"{config.period_ms / 1000:g} s, from {host}:{port}{' by TLS' if config.broker.is_tls else ''}",
-        codes,
-        f"each round by {config.estimator}"
-        + (f", followed through {config.track} rounds" if config.track else ""),
-    ]

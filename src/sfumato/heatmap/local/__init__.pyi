@@ -8,14 +8,14 @@ from .channels import (
     UnaryEncoding,
     assert_private,
 )
-from .collect import Collector, Tally, read_answers
+from .collect import AnswerDesk, Collector, Tally, read_answers
 from .decoder import GAUSSIAN, Evidence, decode
 from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
 from .forecast import FORECAST_TABLE, LocalPlan, plan_local, plan_text
 from .maps import LocalMap, ask_next, decode_answers
 from .odds import Report, odds_below
-from .pipeline import Collected, collect_answers, collected_text, serve_answers
+from .pipeline import Collected, collect_answers, collected_text, gather_answers, serve_answers
 from .poisoning import PoisoningBound, poisoning_bound
 from .question import FINEST_CELL, Question
 from .rounds import (
@@ -38,6 +38,7 @@ __all__ = [
     "FORECAST_TABLE",
     "GAUSSIAN",
     "Answer",
+    "AnswerDesk",
     "Channel",
     "Collected",
     "Collector",
@@ -71,6 +72,7 @@ __all__ = [
     "disk_rows",
     "evidence_of",
     "first_question",
+    "gather_answers",
     "leaf_of_cells",
     "next_question",
     "odds_below",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from sfumato.heatmap.local.question import Question
 
 Verdict = Literal["counted", "repeated", "conflicting", "not asked", "other question", "malformed"]
 MAX_BYTES = 2**30
+# An answer that comes by itself is at most so long.
+MAX_ANSWER = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +80,31 @@ class Collector:
         self.reports = [{} for _ in self.questions]
         self._numbers = {one.digest: at for at, one in enumerate(self.questions)}
 
-    def add(self, line: str | bytes, *, keep: Callable[[], None] | None = None) -> Verdict:
+    def add(
+        self,
+        line: str | bytes,
+        *,
+        keep: Callable[[], None] | None = None,
+        sender: str | None = None,
+    ) -> Verdict:
         """Take one answer as JSON; what became of it.
 
-        `keep` is called before the answer counts; if it raises, it does not.
+        `keep` is called before the answer counts; if it raises, it does not. An answer of another device
+        than its `sender`, where that is known, is none.
         """
-        verdict = self._taken(line, keep)
+        verdict = self._taken(line, keep, sender)
         if verdict != "counted":
             self._refused[verdict] = self._refused.get(verdict, 0) + 1
         return verdict
 
-    def _taken(self, line: str | bytes, keep: Callable[[], None] | None) -> Verdict:
+    def _taken(
+        self, line: str | bytes, keep: Callable[[], None] | None, sender: str | None
+    ) -> Verdict:
         try:
             answer = Answer.from_json(json.loads(line))
         except (InvalidInput, ValueError, RecursionError):
+            return "malformed"
+        if sender is not None and answer.device != sender:
             return "malformed"
         which = self._numbers.get(answer.question)
         if which is None:
@@ -124,6 +138,32 @@ class Collector:
             other_question=self._refused.get("other question", 0),
             malformed=self._refused.get("malformed", 0),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDesk:
+    """Where answers arrive that come by themselves: one after the other, kept before they count.
+
+    Attributes:
+        collector: Counts them.
+        keep: Told each answer before it counts; if it raises OSError or ValueError, it does not count.
+    """
+
+    collector: Collector
+    keep: Callable[[bytes], None] = lambda _: None
+    _one_by_one: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        """What it is called where answers come from: the same whenever it is opened again."""
+        return f"sfumato-{self.collector.questions[0].digest[:15]}"
+
+    def take(self, line: bytes, sender: str | None = None) -> Verdict:
+        """Take one answer; what became of it. `sender` is the only device it may be of, if one is known."""
+        if len(line) > MAX_ANSWER:
+            line = b""  # none, and counted as such
+        with self._one_by_one:
+            return self.collector.add(line, keep=lambda: self.keep(line), sender=sender)
 
 
 def read_answers(collector: Collector, paths: Iterable[str | Path]) -> None:

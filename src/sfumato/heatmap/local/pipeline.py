@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import LineLog, check_writable, sync_folder, write_json
-from sfumato.heatmap.local.collect import Collector, Tally, read_answers
+from sfumato.heatmap.local.collect import AnswerDesk, Collector, Tally, read_answers
 from sfumato.heatmap.local.device_input import read_question
 from sfumato.heatmap.local.maps import OUTSIDE, LocalMap, ask_next, decode_answers
 from sfumato.heatmap.local.question import Question
@@ -93,6 +93,50 @@ def collect_answers(
     return Collected(collector.tally, tuple(files), asked, found)
 
 
+def gather_answers(
+    questions: Sequence[str | Path],
+    *,
+    answers: Sequence[str | Path],
+    source: Callable[[AnswerDesk], None],
+    tell: Callable[[str], None],
+) -> None:
+    """Take answers as they come, until their source ends; those that count are kept in a file.
+
+    The disk holds an answer before it counts and before its sender is told so.
+
+    Args:
+        questions: Question files, in the order of rounds.
+        answers: The first file is where answers are kept; it is made, or added to.
+        source: Hands answers to the desk until it ends or is interrupted: HTTP, or an MQTT topic.
+        tell: Told in the end what was counted.
+
+    Raises:
+        InvalidInput: No file is named, or one cannot be read.
+
+    """
+    if not answers:
+        raise InvalidInput(
+            "answers that come one by one are kept in a file: name it with `answers`; not listening"
+        )
+    kept = Path(answers[0])
+    collector = Collector([read_question(one) for one in questions])
+    read_answers(collector, [one for one in answers if Path(one).exists()])
+    log = LineLog(kept, undone="not listening")
+    sync_folder(kept.absolute().parent)
+
+    def keep(line: bytes) -> None:
+        log.add(" ".join(line.decode().splitlines()))
+        log.sync()
+
+    try:
+        source(AnswerDesk(collector, keep))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        log.close()
+        tell(f"{sum(collector.tally.counted):,} answers count, kept in {kept}")
+
+
 def serve_answers(
     questions: Sequence[str | Path],
     *,
@@ -116,31 +160,15 @@ def serve_answers(
         InvalidInput: No file is named, or one cannot be read.
 
     """
-    if not answers:
-        raise InvalidInput(
-            "answers by HTTP are kept in a file: name it with `answers`; not listening"
-        )
-    kept = Path(answers[0])
-    collector = Collector([read_question(one) for one in questions])
-    read_answers(collector, [one for one in answers if Path(one).exists()])
-    log = LineLog(kept, undone="not listening")
-    sync_folder(kept.absolute().parent)
 
-    def keep(line: bytes) -> None:
-        log.add(" ".join(line.decode().splitlines()))
-        log.sync()
-
-    with answer_server(collector, port, keep=keep) as server:
-        tell(f"listening at http://127.0.0.1:{server.server_port}/answers; interrupt to end")
-        server.timeout = 0.2
-        try:
+    def source(desk: AnswerDesk) -> None:
+        with answer_server(desk, port) as server:
+            tell(f"listening at http://127.0.0.1:{server.server_port}/answers; interrupt to end")
+            server.timeout = 0.2
             while stop is None or not stop.is_set():
                 server.handle_request()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            log.close()
-            tell(f"{sum(collector.tally.counted):,} answers count, kept in {kept}")
+
+    gather_answers(questions, answers=answers, source=source, tell=tell)
 
 
 def collected_text(result: Collected) -> str:

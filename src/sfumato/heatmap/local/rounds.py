@@ -32,7 +32,7 @@ from sfumato.spaces import Grid
 # (docs/proofs/local-channels.md says what is proved and what was tried).
 FIRST_PART = Fraction(1, 5)
 # Below so much information there is no second round: all answer over 4 x 4 cells, or 2 x 2.
-ONE_ROUND, FEWEST = 150.0, 75.0
+ONE_ROUND, FEWEST = 150.0, 30.0
 FINE_FIRST = 20_000.0
 CELLS_AT, CELLS_POWER, MOST_CELLS = (272.0, 24.0), 0.34, 512
 # Patches of the second question are of two cells: a little of the information of narrow directions

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from sfumato.errors import InvalidInput
-from sfumato.heatmap.local.collect import Collector, Verdict
+from sfumato.heatmap.local.collect import MAX_ANSWER, AnswerDesk, Verdict
 
 LOOPBACK = "127.0.0.1"
-MAX_ANSWER = 2**16
 STATUS: dict[Verdict, int] = {
     "counted": 201,
     "repeated": 200,
@@ -35,9 +32,7 @@ class AnswerServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def answer_server(
-    collector: Collector, port: int = 0, *, keep: Callable[[bytes], None] = lambda _: None
-) -> AnswerServer:
+def answer_server(desk: AnswerDesk, port: int = 0) -> AnswerServer:
     """A server on the loopback address; the caller serves and closes it.
 
     GET /question gives the last question as JSON, POST /answers takes one answer. It speaks plain HTTP
@@ -45,10 +40,8 @@ def answer_server(
     it by the name 127.0.0.1 or localhost. Pages of others in a browser here are refused.
 
     Args:
-        collector: Takes answers.
+        desk: Takes answers; where one could not be kept, its sender is told to send it again.
         port: Where to listen; any free port for 0.
-        keep: Told each answer before it counts and before its sender is told so; if it raises OSError
-            or ValueError, the answer does not count, and its sender is told to send it again.
 
     Returns:
         The server: `serve_forever`, `shutdown`, `server_port`.
@@ -57,7 +50,6 @@ def answer_server(
         InvalidInput: The port is taken.
 
     """
-    one_by_one = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         """Two pages, for whoever asks this machine by its own name."""
@@ -71,7 +63,7 @@ def answer_server(
             if self.path != "/question":
                 self._say(404, {"error": "GET /question or POST /answers"})
                 return
-            self._say(200, collector.questions[-1].to_json())
+            self._say(200, desk.collector.questions[-1].to_json())
 
         def do_POST(self) -> None:
             if self._from_elsewhere():
@@ -83,8 +75,7 @@ def answer_server(
                 return
             line = self.rfile.read(int(length))
             try:
-                with one_by_one:
-                    verdict = collector.add(line, keep=lambda: keep(line))
+                verdict = desk.take(line)
             except (OSError, ValueError):
                 self._say(503, {"error": "the answer could not be kept; send it again"})
                 return

@@ -5,7 +5,7 @@ from .gate import MEANINGS
 from .home_assistant import HomeAssistant, discovery, entity_state
 from .metrics import prometheus
 from .recoveries import Recovered
-from .render import live_view, promise_words, round_sentence, state_lines
+from .render import live_view, network_lines, promise_words, round_sentence, state_lines
 from .service import LastRounds, run_collector
 from .state import CollectorState, DeviceState, Promise
 from .state_server import serve_state
@@ -30,6 +30,7 @@ __all__ = [
     "discovery",
     "entity_state",
     "live_view",
+    "network_lines",
     "open_store",
     "prometheus",
     "promise_words",

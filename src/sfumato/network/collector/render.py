@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from sfumato.network.collector.config import NetworkConfig
 from sfumato.network.collector.gate import MEANINGS, Refusal
 from sfumato.network.collector.recoveries import Recovered
 from sfumato.network.collector.state import CollectorState
@@ -92,6 +93,31 @@ def state_lines(state: CollectorState) -> list[str]:
     if state.promise is not None:
         lines.append(promise_words(state))
     return lines
+
+
+def network_lines(config: NetworkConfig) -> list[str]:
+    """What a network's file asks for, where nothing is collected yet.
+
+    Args:
+        config: The network.
+
+    Returns:
+        Sensors and broker, whether codes are checked, and how rounds are recovered: a line for each.
+    """
+    host, port = config.broker.address
+    codes = (
+        "codes are checked"
+        if config.check_keys is not None
+        else "codes are NOT checked: say check_keys, or anybody at the broker can send for a sensor"
+    )
+    return [
+        f"{config.site.name}: {len(config.site.sensors)} sensors of {len(config.places())} devices, "
+        f"a round every {config.period_ms / 1000:g} s, from {host}:{port}"
+        + (" by TLS" if config.broker.is_tls else ""),
+        codes,
+        f"each round by {config.estimator}"
+        + (f", followed through {config.track} rounds" if config.track else ""),
+    ]
 
 
 def promise_words(state: CollectorState) -> str:

@@ -113,8 +113,13 @@ def run_collector(
             )
         )
         if config.serve is not None:
-            port = closing.enter_context(serve_state(lambda: collector.state, config.serve))
-            tell(f"state on http://127.0.0.1:{port}/state.json, metrics on /metrics")
+            port = closing.enter_context(
+                serve_state(lambda: collector.state, config.serve, site=config.site)
+            )
+            tell(
+                f"state on http://127.0.0.1:{port}/state.json, as it changes on /events, "
+                "metrics on /metrics"
+            )
         link[0].start()
         try:
             _turns(collector, config, stop, file=file, shown=shown, tell=tell, rounds=rounds)

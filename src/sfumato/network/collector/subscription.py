@@ -51,6 +51,7 @@ class Subscription:
             self._client.tls_set_context(broker.context())
         self._client.reconnect_delay_set(min_delay=1, max_delay=MAX_WAIT)
         self._client.on_connect = self._connected
+        self._client.on_subscribe = self._ready
         self._client.on_disconnect = self._gone
         self._client.on_message = self._message
 
@@ -72,8 +73,10 @@ class Subscription:
         if reason.is_failure:
             self._on_connected(False)
             return
-        for topic in self._topics:
-            client.subscribe(topic, qos=AT_LEAST_ONCE)
+        client.subscribe([(topic, AT_LEAST_ONCE) for topic in self._topics])
+
+    def _ready(self, *_: Any) -> None:
+        """Connected, and what is published from now on is heard."""
         self._on_connected(True)
 
     def _gone(self, *_: Any) -> None:

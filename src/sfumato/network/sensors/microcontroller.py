@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.sensor import checked, wire_loss
@@ -78,6 +79,11 @@ def write_device_table(config: SensorConfig, path: str | Path) -> DeviceTable:
         InvalidInput: The file exists already, or cannot be written, or the plan cannot be read.
     """
     site, plan = checked(config)
+    if plan.gains:
+        raise InvalidInput(
+            "a microcontroller knows one sigma for all sensors, and each of this site has its own; plan the "
+            "site with one sigma, or let a computer send for them; nothing was written"
+        )
     sigma = double_above(plan.mechanism.sigma)
     discrete = isinstance(plan.mechanism, DiscreteGaussian)
     table = device_table(GaussianLaw(sigma) if discrete else RoundedGaussianLaw(sigma))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sfumato.network.sensors.daemon import SensorRun
 from sfumato.network.sensors.plan import SensorPlan
-from sfumato.network.unseal import UnsealedPackets
+
+if TYPE_CHECKING:
+    from sfumato.network.unseal import UnsealedPackets
 
 
 def plan_lines(result: SensorPlan) -> str:

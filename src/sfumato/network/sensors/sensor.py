@@ -256,6 +256,12 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
             f"there is no noise plan at {config.noise_plan}; `sfumato sensor plan` makes it; "
             "nothing was started"
         )
+    off = [name for name in config.sensors if name in site.off]
+    if off:
+        raise InvalidInput(
+            f"sensor {off[0]!r} of site {site.name!r} is switched off: its noise for each sensor tells nothing "
+            "by it; leave it out of the device; nothing was started"
+        )
     plan = read_noise_plan(config.noise_plan)
     if plan.site != site.digest:
         raise InvalidInput(

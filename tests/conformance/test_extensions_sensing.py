@@ -384,7 +384,7 @@ def test_an_installed_package_names_its_operator_by_an_entry_point() -> None:
         read_site("site.json")
     point = EntryPoint("test-decay", f"{__name__}:Decay", registry.OPERATORS.group)
     with mock.patch("importlib.metadata.entry_points", return_value=[point]):
-        assert operator_kinds() == ("graph-diffusion", "heat", "matrix", "test-decay")
+        assert operator_kinds() == ("graph-diffusion", "heat", "matrix", "test-decay", "weighted")
         assert read_site("site.json") == decay_site()
     assert read_site("site.json") == decay_site()  # it is known from now on
 
@@ -413,7 +413,10 @@ def test_the_command_makes_a_site_of_an_operator_by_its_name() -> None:
             "could not convert string to float: 'far'",
         ),
         (["test-decay", "--rate", "1"], "takes its parameters from --operator-option, got --rate"),
-        (["decay"], "--operator is one of graph-diffusion, heat, matrix, test-decay, got 'decay'"),
+        (
+            ["decay"],
+            "--operator is one of graph-diffusion, heat, matrix, test-decay, weighted, got 'decay'",
+        ),
         (
             ["graph-diffusion"],
             "the operator 'graph-diffusion': no operator 'graph-diffusion' on Line",

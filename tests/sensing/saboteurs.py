@@ -18,12 +18,27 @@ def sensing(name: str) -> Any:
 def rounding_not_counted() -> None:
     from sfumato.privacy.accounting.numbers import sqrt_above
 
-    def smooth(sensitivity: Any, step: Any, exponent: int, readings: int) -> Any:
+    def smooth(sensitivity: Any, step: Any, exponent: int, readings: int, gains: Any = ()) -> Any:
+        del gains
         return (Fraction(sensitivity.l2) + step * sqrt_above(Fraction(readings))) / Fraction(
             2
         ) ** exponent
 
     sensing("release.noise_plan")._moved = smooth
+
+
+def gains_not_checked() -> None:
+    """The answer of the linear program trusted: noise for the readings as they are without gains."""
+    sensing("model.operators.weighted").Weighted.changes = lambda self, *, over_distance: (
+        self.of.changes(over_distance=over_distance)
+    )
+
+
+def gains_rounded_the_wrong_way() -> None:
+    """Readings divided by a little less than they should be."""
+    module = sensing("release.exact")
+    true = module._divisors
+    module._divisors = lambda per_source, gains: true(per_source, gains) * (1 - 2.0**-50)
 
 
 def step_never_written() -> None:

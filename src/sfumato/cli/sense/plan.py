@@ -39,6 +39,13 @@ class Masses(StrEnum):
     free = "free"
 
 
+class Noise(StrEnum):
+    """How noise is shared out."""
+
+    one = "one"
+    each = "each"
+
+
 @sentences
 def plan(
     site: Annotated[
@@ -68,6 +75,29 @@ def plan(
         typer.Option(help="So many readings share the cost: plan for each of them.", min=1),
     ] = None,
     calibration: CalibrationOption = Calibrations.analytic,
+    noise: Annotated[
+        Noise,
+        typer.Option(
+            help="One sigma for all sensors, or each its own: the same cost, and more is told where it can be."
+        ),
+    ] = Noise.one,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            help="With --noise each: the share of its weight with one sigma that every sensor keeps (1/4 on "
+            "a graph, 9/10 elsewhere); 0 lets sensors be switched off.",
+            min=0.0,
+            max=1.0,
+            show_default=False,
+        ),
+    ] = None,
+    site_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --noise each: write the site with that noise, to release with: a new .json file.",
+            show_default=False,
+        ),
+    ] = None,
     on: Annotated[
         Where | None,
         typer.Option(
@@ -137,6 +167,9 @@ def plan(
 
     check_outputs([plot] if plot else [], {".png"}, reads=[site])
     check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
+    check_outputs([site_out] if site_out else [], {".json"}, reads=[site])
+    if site_out is not None and noise is Noise.one:
+        raise InvalidParameter("--site-out goes with --noise each; nothing was planned")
     options = synthetic(on, sensors, cells, diffusion_time, radius, length)
     if site is not None and options.given:
         raise InvalidParameter(
@@ -151,6 +184,8 @@ def plan(
             required_loss(epsilon, delta or ("1e-6" if readings is None else "1e-5"), rho),
             readings=readings,
             calibration=calibration.value,
+            noise=noise.value,
+            keep=keep,
             sources=sources,
             masses=masses.value,
             trials=trials,
@@ -161,6 +196,9 @@ def plan(
         )
     if plot is not None:
         write_file(plot, spectrum(result))
+    if site_out is not None:
+        result.design.site.write(site_out)
+        say(f"wrote {site_out}", quiet=quietly)
     if out is not None:
         if out.suffix == ".png":
             write_file(out, picture(result))

@@ -127,7 +127,7 @@ def recover(
     certify: Annotated[
         bool,
         typer.Option(
-            help="Bound how far the answer is from the truth at worst, whatever the sources: on a line, "
+            help="Bound how far the answer is from the truth at worst, whatever the sources: "
             "of one answer and not of each round."
         ),
     ] = True,

@@ -55,8 +55,13 @@ def no_change(operator: Operator) -> Largest:
     return Largest(0.0, np.zeros(len(operator.sensors)), None, 0.0, exact=True)
 
 
-def column_changes(operator: Operator, *, over_distance: bool) -> Largest:
-    """The largest change between neighboring cells of any space: exact where sources are at cells alone."""
+def column_changes(
+    operator: Operator, *, over_distance: bool, gains: FloatArray | None = None
+) -> Largest:
+    """The largest change between neighboring cells of any space: exact where sources are at cells alone.
+
+    With `gains` each reading counts so many times.
+    """
     if operator.space.size == 1:
         return no_change(operator)
     matrix = operator.dense()
@@ -66,10 +71,12 @@ def column_changes(operator: Operator, *, over_distance: bool) -> Largest:
         for begin, end, distances in pairs(operator.space, sensors):
             with np.errstate(over="ignore"):
                 sizes = np.abs(matrix[:, begin] - matrix[:, end])
+                if gains is not None:
+                    sizes *= gains[:, np.newaxis]
                 begin = np.broadcast_to(begin, end.shape)
                 yield Changes(sizes / distances if over_distance else sizes, begin, end)
 
-    return largest(blocks(), sensors, error=4 * UNIT)
+    return largest(blocks(), sensors, error=6 * UNIT)
 
 
 def part_changes(operator: Operator, rows: IntArray, *, over_distance: bool) -> Largest:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato._types import FloatArray, IntArray
+from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.changes import UNIT, Largest
 from sfumato.sensing.model.graph_sensitivity_kernel import lanczos
 from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
@@ -50,17 +51,38 @@ def graph_changes(operator: GraphDiffusion, *, over_distance: bool) -> Largest:
     `changes.pairs`.
     """
     lengths = operator.space.lengths if over_distance else np.ones(len(operator.space.edges))
+    return by_rows(operator, lengths) if _few_rows(operator) else by_bounds(operator, lengths)
+
+
+def weighted_changes(
+    operator: GraphDiffusion, gains: FloatArray, *, over_distance: bool
+) -> Largest:
+    """The largest change along an edge of readings times their gains; refused where there are too many rows.
+
+    Bounds of large graphs are of all nodes alike, and know no gains.
+    """
+    if not _few_rows(operator):
+        raise InvalidParameter(
+            f"noise for each sensor looks at every row of the operator, and {len(operator.sensors)} sensors on "
+            f"{operator.space.size} nodes are too many; take one sigma for all; nothing was planned"
+        )
+    lengths = operator.space.lengths if over_distance else np.ones(len(operator.space.edges))
+    return by_rows(operator, lengths, gains)
+
+
+def _few_rows(operator: GraphDiffusion) -> bool:
     # The series of `diffuse` has about this many terms, each a product with the Laplacian.
     terms = 16 + 9 * math.sqrt(operator.rate * float(operator.laplacian.diagonal().max()))
-    if terms * operator.laplacian.nnz * len(operator.sensors) <= ROWS:
-        return by_rows(operator, lengths)
-    return by_bounds(operator, lengths)
+    return terms * operator.laplacian.nnz * len(operator.sensors) <= ROWS
 
 
-def by_rows(operator: GraphDiffusion, lengths: FloatArray) -> Largest:
+def by_rows(
+    operator: GraphDiffusion, lengths: FloatArray, gains: FloatArray | None = None
+) -> Largest:
     """The largest change along an edge from all rows of the matrix: what each sensor reads of every node."""
     begin, end = operator.space.edges.T
     sensors, off = len(operator.sensors), diffusion_error(operator)
+    times = np.ones(sensors) if gains is None else gains
     squares, alone = np.zeros(begin.size), np.zeros(sensors)
     step = max(1, CHUNK // max(operator.space.size, begin.size))
     for low in range(0, sensors, step):
@@ -70,13 +92,14 @@ def by_rows(operator: GraphDiffusion, lengths: FloatArray) -> Largest:
         rows = operator.diffuse(
             units
         )  # exp(-tau L) is symmetric: the row of a sensor is its column
-        sizes = np.abs(rows[begin] - rows[end])
+        some = times[low : low + step]
+        sizes = np.abs(rows[begin] - rows[end]) * some
         squares += np.einsum("es,es->e", sizes, sizes)
         # Two entries of a row are each off by at most `off`.
-        alone[low : low + step] = ((sizes + 2 * off) / lengths[:, np.newaxis]).max(axis=0)
-    # All rows together are off by sqrt(sensors) off in the Frobenius norm, a difference by sqrt 2
-    # times that.
-    rates = (np.sqrt(squares) + math.sqrt(2 * sensors) * off) / lengths
+        alone[low : low + step] = ((sizes + 2 * off * some) / lengths[:, np.newaxis]).max(axis=0)
+    # All rows together are off by sqrt(sensors) off in the Frobenius norm, each times its gain, a
+    # difference by sqrt 2 times that.
+    rates = (np.sqrt(squares) + math.sqrt(2 * float(times @ times)) * off) / lengths
     at = int(rates.argmax())
     return Largest(
         float(rates[at]),

@@ -67,8 +67,12 @@ def reach(space: Line | Grid | Points) -> Reach:
 
 
 @lru_cache(maxsize=16)
-def heat_changes(operator: HeatOperator, *, over_distance: bool) -> Largest:
+def heat_changes(
+    operator: HeatOperator, *, over_distance: bool, gains: tuple[float, ...] | None = None
+) -> Largest:
     """The largest change of the readings over distance anywhere, or when two cells one step apart swap.
+
+    With `gains` each reading counts so many times.
 
     Sources of cells that are swapped keep their places in them. If one cell is empty that is a step
     from any place; if both are full it is the difference of two such changes, from two places of a
@@ -76,7 +80,7 @@ def heat_changes(operator: HeatOperator, *, over_distance: bool) -> Largest:
     """
     if operator.space.size == 1 and (not over_distance or isinstance(operator.space, Points)):
         return no_change(operator)
-    scaled = _Scaled.of(operator)
+    scaled = _Scaled.of(operator, gains)
     if over_distance:
         found = _gradient(scaled)
         return scaled.largest(
@@ -147,12 +151,17 @@ class _Scaled:
     height: float
 
     @staticmethod
-    def of(operator: HeatOperator) -> _Scaled:
+    def of(operator: HeatOperator, gains: tuple[float, ...] | None = None) -> _Scaled:
         space, places, time = operator.space, operator.sensors.positions, operator.diffusion_time
         unit, box = math.sqrt(2 * time), reach(space)
         middle = box.low + (box.high - box.low) / 2
         # Differences first: then far coordinates lose nothing but what they have lost already.
-        heat = Heat((places - middle) / unit, (box.low - middle) / unit, (box.high - middle) / unit)
+        heat = Heat(
+            (places - middle) / unit,
+            (box.low - middle) / unit,
+            (box.high - middle) / unit,
+            None if gains is None else np.array(gains),
+        )
         height = (4 * math.pi * time) ** (-places.shape[1] / 2)
         straight = isinstance(space, Points) and space.norm == "euclidean"
         return _Scaled(heat, straight, middle, unit, height)
@@ -191,7 +200,7 @@ def _swaps(scaled: _Scaled, widths: tuple[float, ...]) -> Largest:
     heat, found, alone = scaled.heat, [], np.zeros(len(scaled.heat.sensors))
     for axis, width in enumerate(widths):
         shift = np.where(np.arange(len(widths)) == axis, width, 0.0)
-        from_here = Heat(heat.sensors, heat.low, np.maximum(heat.high - shift, heat.low))
+        from_here = replace(heat, high=np.maximum(heat.high - shift, heat.low))
         if width <= SMALL:
             slope = steepest(heat, (scaled.axes[axis],))
             one = replace(slope, bound=slope.bound * width, attained=slope.attained * width)
@@ -249,15 +258,18 @@ def _slopes_alone(scaled: _Scaled) -> FloatArray:
     # A kernel in the plane changes along the ray from its sensor: r exp(-r**2 / 2), largest at r =
     # 1.
     near, far = _ranges(scaled.heat)
-    return _hump(
+    found = _hump(
         np.linalg.norm(near, axis=1) * (1 - ERROR), np.linalg.norm(far, axis=1) * (1 + ERROR)
     )
+    return found if scaled.heat.gains is None else found * scaled.heat.gains
 
 
 def _largest_alone(heat: Heat, orders: Orders) -> FloatArray:
     """A bound on a derivative of each sensor's kernel over the box; up to the first it is the largest."""
     near, far = _ranges(heat)
     out = np.full(len(heat.sensors), 1 + ERROR)
+    if heat.gains is not None:
+        out *= heat.gains
     for axis, order in enumerate(orders):
         out *= _hump(near[:, axis], far[:, axis]) if order == 1 else majorant(near[:, axis], order)
     return out + VANISHED

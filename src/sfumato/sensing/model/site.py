@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sfumato import spaces
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
 from sfumato.privacy import MovedMass, SwappedCells
@@ -30,6 +31,7 @@ from sfumato.privacy.accounting import (
 from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.protocol import Operator, part_of
 from sfumato.sensing.model.operators.registry import operator_from_json
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.reading_unit import AS_READ, SOURCES, ReadingUnit
 from sfumato.sensing.model.sensors import Sensors
 
@@ -123,6 +125,17 @@ class Site:
     def step_in_sources(self) -> Fraction:
         """The step in the unit of the operator: of what a source of mass 1 adds where it has the value 1."""
         return self.step / (self.per_source or 1)
+
+    @property
+    def gains(self) -> FloatArray:
+        """What each reading is multiplied by before it gets noise: 1, but where each sensor has its own."""
+        return gains_of(self.operator)
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The sensors that are switched off: their readings are not sent."""
+        gains = self.gains.tolist()
+        return tuple(name for name, gain in zip(self.sensors.names, gains, strict=True) if not gain)
 
     @property
     def reading_unit(self) -> ReadingUnit:

@@ -49,11 +49,15 @@ PEAKS = tuple(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heat:
-    """Sensors by axes and the boxes of places, in the unit sqrt(2T); kernels have height 1 there."""
+    """Sensors by axes and the boxes of places, in the unit sqrt(2T); kernels have height 1 there.
+
+    Times a gain of each sensor, where sensors have such.
+    """
 
     sensors: FloatArray
     low: FloatArray
     high: FloatArray
+    gains: FloatArray | None = None
 
     @property
     def rounding(self) -> float:
@@ -299,17 +303,17 @@ def _tables(
     axes = range(heat.low.size)
     halves = [boxes.halves[:, [axis]] for axis in axes]
     ways = [heat.sensors[:, axis] - boxes.centers[:, [axis]] for axis in axes]
-    here = _products(ways, _derivative)
+    here = _products(ways, _derivative, heat.gains)
     around = _products(
-        [_nearest(way, half) for way, half in zip(ways, halves, strict=True)], _above
+        [_nearest(way, half) for way, half in zip(ways, halves, strict=True)], _above, heat.gains
     )
     if shift is None:
         return here, around, around
     steps = shift.tolist()
     moved = [way - step for way, step in zip(ways, steps, strict=True)]
-    there = _products(moved, _derivative)
+    there = _products(moved, _derivative, heat.gains)
     beyond = _products(
-        [_nearest(way, half) for way, half in zip(moved, halves, strict=True)], _above
+        [_nearest(way, half) for way, half in zip(moved, halves, strict=True)], _above, heat.gains
     )
     between = _products(
         [
@@ -317,6 +321,7 @@ def _tables(
             for way, step, half in zip(ways, steps, halves, strict=True)
         ],
         _above,
+        heat.gains,
     )
 
     def change(orders: Orders) -> FloatArray:
@@ -332,14 +337,15 @@ def _tables(
     )
 
 
-def _products(ways: list[FloatArray], factor: _Factor) -> _Derivatives:
-    """Derivatives of a product of one kernel for each axis: boxes by sensors."""
+def _products(ways: list[FloatArray], factor: _Factor, gains: FloatArray | None) -> _Derivatives:
+    """Derivatives of a product of one kernel for each axis, times the sensor's gain: boxes by sensors."""
     kernels = [_kernel(way) for way in ways]
     kept = cache(lambda axis, order: factor(ways[axis], kernels[axis], order))
 
     def product(orders: Orders) -> FloatArray:
         first, *others = (kept(axis, order) for axis, order in enumerate(orders))
-        return np.asarray(math.prod(others, start=first))
+        found = np.asarray(math.prod(others, start=first))
+        return found if gains is None else found * gains
 
     return product
 

@@ -23,6 +23,7 @@ from sfumato.sensing.planning import forecast as forecasts
 from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
+from sfumato.sensing.planning.noise_weights import noise_each
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
@@ -44,6 +45,8 @@ def plan_sensors(
     *,
     readings: int | None = None,
     calibration: Calibration = "analytic",
+    noise: Literal["one", "each"] = "one",
+    keep: float | None = None,
     sources: int | None = None,
     masses: SyntheticMasses = "known",
     trials: int | None = None,
@@ -63,6 +66,10 @@ def plan_sensors(
         loss: What one reading of all sensors may cost; with `readings`, all of them together.
         readings: So many readings share the cost: plan for each of them.
         calibration: "analytic", the least noise, or "papers", the papers' formula.
+        noise: "one" sigma for all sensors, or "each" its own, where that tells more at the same cost: then the
+            design has a site with the gains, `design.site`, which is what to release with.
+        keep: With "each": no sensor has less than this share of the weight that one sigma gives it; 0 lets
+            sensors be switched off; None means 1/4 on a graph, 9/10 elsewhere.
         sources: How many sources to expect; 1 unless given.
         masses: Sources to expect are all of mass 1 ("known"), or anything from 0.3 to 1 ("free").
         trials: At most so many simulated recoveries, 800 unless given; 0 for none.
@@ -96,6 +103,11 @@ def plan_sensors(
     tell = watch or (lambda _: None)
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
+    weighed = None
+    if noise == "each":
+        tell("choosing the noise of each sensor")
+        weighed = noise_each(found, keep=keep)
+        found = weighed.site
     design = Design(found, each, sources or 1, masses, calibration)
     parts = computed_numbers(design, loss, readings)
     if trials != 0 and (options is not None or sources is not None or more):
@@ -112,6 +124,7 @@ def plan_sensors(
         readings=readings,
         options=options,
         simulates=trials != 0,
+        each=weighed,
         **parts,
     )
 

@@ -16,6 +16,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import (
     ReadingsInput,
@@ -29,6 +30,7 @@ from sfumato.sensing.recovery.answer import Answer, Estimate
 from sfumato.sensing.recovery.ceiling import ceiling_of
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.certified_error import ErrorCertificate
+from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.sensing.recovery.community import communities as find_communities
 from sfumato.sensing.recovery.community import community_of
 from sfumato.sensing.recovery.error_bound import certify_error
@@ -117,8 +119,8 @@ def recover_sources(
         sources: True sources of a simulation, to measure errors: a table of cell and mass, a mapping,
             or one mass for each cell.
         communities: On a graph: say which of so many communities the source is in; 1 for none.
-        certify: Whether to bound how far the answer is from the truth at worst, whatever the sources: on a
-            line, half a second or so.
+        certify: Whether to bound how far the answer is from the truth at worst, whatever the sources:
+            half a second or so on a line, some seconds in a plane or on a graph.
         watch: Called with a sentence when the work begins.
 
     Returns:
@@ -245,7 +247,7 @@ def recovered(
 
 def _certified(
     stated: Recovery, answer: Answer | None, noise: float | None, options: RecoveryOptions
-) -> ErrorCertificate | None:
+) -> ErrorCertificate | TreeCertificate | None:
     """A bound of the error, of the readings as they were released: what was fitted to them proves nothing.
 
     An offset may be anything. A fitted time or sensors that are left out were chosen by the readings.
@@ -273,6 +275,8 @@ def _certified(
 def _level(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> SharedLevel | None:
     """The offset that most of the readings are, where a level was taken off them and none is fitted."""
     if read.site.level is None or not read.noise or "offset" in options.fit:
+        return None
+    if isinstance(read.site.operator, Weighted):  # an offset of all is none of readings times gains
         return None
     unit = read.site.reading_unit
     return shared_level(found.operator, found.readings, sigma=read.noise, unit=unit)
@@ -324,6 +328,11 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
     from sfumato.sensing.diagnostics.field import fit_field
 
     required_noise(read.noise, "`fit`")
+    if "offset" in options.fit and isinstance(read.site.operator, Weighted):
+        raise InvalidParameter(
+            "an offset that all readings share is not fitted where each sensor has its own noise: the gains "
+            "make it another for each; release with one sigma for that; nothing was recovered"
+        )
     times = None
     if "time" in options.fit:
         stated = found.operator.time

@@ -79,7 +79,9 @@ def price_release(
         opened(ledger).afford(planned.cost, bound=planned.bound())
     during = "" if windows is None else f"within each {windows.length}"
     unit = unit_of(found.sensors, window=during)
-    return ReleasePrice(planned.cost, planned.sigma, unit, len(found.sensors))
+    return ReleasePrice(
+        planned.cost, planned.sigma, unit, len(found.sensors), weighted=bool(planned.gains)
+    )
 
 
 def release_readings(

@@ -17,6 +17,7 @@ from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.level import level_of, with_unit
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.registry import operator_of_kind
+from sfumato.sensing.model.operators.weighted import without_gains
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.model.site_templates import template_arguments
@@ -324,7 +325,7 @@ def simulate_site(
         made = site_of(site)
     count = sources or (1 if site is None and chosen.on == "graph" else 2)
     truth = synthetic_sources(made.operator.space, count, rng=chance)
-    read = made.operator.readings(truth) * float(made.per_source or 1)
+    read = without_gains(made.operator).readings(truth) * float(made.per_source or 1)
     if made.level is not None:
         read = read + np.array(list(map(float, made.level.of(made.sensors.names, 0.0))))
     result = SimulationResult(made, truth, read, None if folder is None else Path(folder))

@@ -55,8 +55,9 @@ def checked_snapshots(
             f"`round_time` {odd.step} makes {odd.rounds} rounds of them, `round_time` 0 "
             "takes every time as it is; nothing was charged"
         )
+    off = set(site.off)
     for number, (_, values) in enumerate(snapshots, 1):
-        missing = [name for name in site.sensors.names if name not in values]
+        missing = [name for name in site.sensors.names if name not in values and name not in off]
         if missing and not some:
             # The time is not quoted: where columns are mixed up it is a reading.
             raise InvalidInput(

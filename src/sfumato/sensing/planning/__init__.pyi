@@ -19,6 +19,7 @@ from .limits import (
     recovery_lower_bound,
     two_point_lower_bound,
 )
+from .noise_weights import NoiseEach, noise_each
 from .papers_bounds import PapersBounds
 from .placement import Placement, PlacementGain
 from .ratio import ErrorRatio, Ratio
@@ -44,6 +45,7 @@ __all__ = [
     "ErrorRatio",
     "Ground",
     "LowerBound",
+    "NoiseEach",
     "PapersBounds",
     "Placement",
     "PlacementGain",
@@ -58,6 +60,7 @@ __all__ = [
     "draw_trials",
     "error_of",
     "forecast_recovery",
+    "noise_each",
     "papers_radius_coverage",
     "private_recovery_bound",
     "recovery_bound",

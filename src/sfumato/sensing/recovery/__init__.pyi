@@ -6,6 +6,7 @@ from .answer import (
     SourceFit,
 )
 from .certified_error import ErrorCertificate
+from .certified_tree import TreeCertificate
 from .community import CommunityAnswer, communities, community_of
 from .error_bound import certify_error
 from .merging import MergedReadings, merge
@@ -25,6 +26,7 @@ __all__ = [
     "RecoveryOptions",
     "SourceBeliefs",
     "SourceFit",
+    "TreeCertificate",
     "certify_error",
     "check",
     "check_error",

@@ -90,21 +90,31 @@ class ErrorCertificate:
 
 
 def strong_directions(
-    operator: Operator, *, sigma: float, max_mass: float, offset: bool
+    operator: Operator,
+    *,
+    sigma: float,
+    max_mass: float,
+    offset: bool,
+    most: int | None = None,
 ) -> FloatArray:
     """Orthonormal combinations of readings that one source moves by more than a third of sigma.
 
     They depend on what is public alone. What is left out of them is not used, which costs width and
-    nothing else.
+    nothing else. With `most` it is at most so many of those that all sources together move most, up to where
+    the next is weakest beside the last, so that rounding does not choose between equals.
     """
     m, n = operator.shape
     cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
     columns = operator.columns(cells)
     if offset:
         columns = columns - columns.mean(axis=0)
-    left, _, _ = np.linalg.svd(columns, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     reach = max_mass * np.abs(left.T @ columns).max(axis=1)
-    strong = left[:, reach > WEAK * sigma]
+    seen = np.flatnonzero(reach > WEAK * sigma)
+    if most is not None and seen.size > most:
+        drops = sizes[seen[most // 2 : most + 1]]
+        seen = seen[: most // 2 + 1 + int((drops[:-1] / drops[1:]).argmax())]
+    strong = left[:, seen]
     if offset and strong.size:  # rounding leaves a little of the offset in them
         strong = np.linalg.qr(strong - strong.mean(axis=0))[0]
     found: FloatArray = strong

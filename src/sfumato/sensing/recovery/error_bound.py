@@ -1,4 +1,4 @@
-"""Bound how wrong an answer on a line can be at worst, whatever the sources, and find the proofs of it."""
+"""Bound how wrong an answer can be at worst, whatever the sources, and find the proofs of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from sfumato.sensing.recovery.certified_error import (
     noise_quantile,
     strong_directions,
 )
+from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.sensing.recovery.solver.share_bounds import ScaledProblem, largest_shares
+from sfumato.sensing.recovery.tree_bound import certifiable_on_tree, certify_on_tree
 from sfumato.spaces import Line
 
 LEVEL = 0.9
@@ -37,11 +39,13 @@ def certify_error(
     max_mass: float = 1.0,
     level: float = LEVEL,
     offset: bool = False,
-) -> ErrorCertificate | None:
-    """Bound how far an estimate on a line is from the true sources, whatever they are.
+) -> ErrorCertificate | TreeCertificate | None:
+    """Bound how far an estimate is from the true sources, whatever they are.
+
+    On a line by a band of the distribution function; in a plane or on a graph by shares along a tree.
 
     Args:
-        operator: Maps masses of cells to readings, on a line.
+        operator: Maps masses of cells to readings.
         readings: One noisy reading for each sensor.
         estimate: The answer to certify; any.
         sigma: Standard deviation of the noise of a reading.
@@ -50,8 +54,8 @@ def certify_error(
         offset: Whether all readings may have an unknown number in common.
 
     Returns:
-        The bound with its proofs. None where there is none: not on a line, too large a site, an estimate
-        without mass, or readings that no sources explain.
+        The bound with its proofs. None where there is none: too large a site, an estimate without
+        mass, nodes without a path between them, or readings that no sources explain.
 
     >>> from sfumato.sensing import heat_line
     >>> line = heat_line(sources=40, sensors=20, diffusion_time=0.005)
@@ -62,12 +66,22 @@ def certify_error(
     (True, True)
     """
     space = operator.space
-    if not isinstance(space, Line) or not certifiable(operator) or not sigma > 0:
+    if not certifiable(operator) or not sigma > 0:
         return None
     if not estimate.masses.size or not estimate.masses.sum() > 0:
         return None
     if not 0 < level < 1:
         raise InvalidParameter(f"level must be between 0 and 1, got {level}; nothing was certified")
+    if not isinstance(space, Line):
+        return certify_on_tree(
+            operator,
+            readings,
+            estimate,
+            sigma=sigma,
+            max_mass=max_mass,
+            level=level,
+            offset=offset,
+        )
     directions = strong_directions(operator, sigma=sigma, max_mass=max_mass, offset=offset)
     if not directions.shape[1]:
         return None
@@ -96,9 +110,11 @@ def certify_error(
 
 
 def certifiable(operator: Operator) -> bool:
-    """Whether a site is one that errors are certified on: a line, and not too large."""
+    """Whether a site is one that errors are certified on: not too large."""
+    if not isinstance(operator.space, Line):
+        return certifiable_on_tree(operator)
     m, n = operator.shape
-    return isinstance(operator.space, Line) and 2 <= n <= MAX_CELLS and 1 <= m <= MAX_SENSORS
+    return 2 <= n <= MAX_CELLS and 1 <= m <= MAX_SENSORS
 
 
 def line_pieces(space: Line, parts: list[IntArray], *, anywhere: bool) -> list[tuple[float, float]]:

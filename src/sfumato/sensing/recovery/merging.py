@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
@@ -260,9 +261,18 @@ def _side_by_side(snapshots: Iterable[Snapshot]) -> dict[str, tuple[float, float
 def unpromised(
     values: Mapping[str, float], site: Site, *, noise: float | None, time: str = ""
 ) -> MergedReadings:
-    """Readings that were not released by sfumato: a number for each sensor that was read."""
-    names = tuple(name for name in site.sensors.names if name in values)
+    """Readings that were not released by sfumato: a number for each sensor that was read.
+
+    Where each sensor has its own noise these are as sensors have them, without gains; `noise` is the most
+    that any of them has.
+    """
+    off = set(site.off)
+    names = tuple(name for name in site.sensors.names if name in values and name not in off)
     read = np.array([float(values[name]) for name in names])
+    if isinstance(site.operator, Weighted) and names:
+        gain = dict(zip(site.sensors.names, site.gains.tolist(), strict=True))
+        gains = np.array([gain[name] for name in names])
+        read, noise = read * gains, None if noise is None else noise * float(gains.min())
     return MergedReadings(
         site,
         names,

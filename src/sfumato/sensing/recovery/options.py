@@ -29,7 +29,7 @@ class RecoveryOptions:
         fit: What is not known of the field and is estimated too.
         radius: How far R may be from the readings; "papers" for sigma sqrt(m), None for the default.
         communities: On a graph: how many communities to look for; 1 for none.
-        certify: Whether to bound how far the answer is from the truth at worst, on a line.
+        certify: Whether to bound how far the answer is from the truth at worst.
     """
 
     estimator: Estimator

@@ -16,14 +16,17 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_error import ErrorCertificate, strong_directions
+from sfumato.sensing.recovery.certified_tree import TreeCertificate
+from sfumato.spaces import Line
 
 SLACK = 1e-7
 """By how much rounding may move a share, a direction or the bound, in shares and in parts of the line."""
+MOST_ON_TREES = 12  # directions that are looked at in a plane or on a graph
 FINER = 32  # nodes of a piece: so many that a cruder bend is still a smaller one
 
 
 def check_error(
-    found: ErrorCertificate,
+    found: ErrorCertificate | TreeCertificate,
     operator: Operator,
     readings: FloatArray,
     estimate: Estimate,
@@ -33,13 +36,13 @@ def check_error(
 ) -> str:
     """Why a certificate does not hold; "" if it does.
 
-    For each cut and each side, no sources that explain the readings have a larger share there: with h_i the
-    most of c_i - M_i'z in piece i and e = quantile sigma, y'z + e |z|_1 + max_mass sum_i cells_i (h_i - b)_+
-    is at most 0.
+    One along a tree is checked by `verify_tree`. On a line, for each cut and each side, no sources that
+    explain the readings have a larger share there: with h_i the most of c_i - M_i'z in piece i and
+    e = quantile sigma, y'z + e |z|_1 + max_mass sum_i cells_i (h_i - b)_+ is at most 0.
 
     Args:
         found: The certificate.
-        operator: Maps masses of cells to readings, on a line.
+        operator: Maps masses of cells to readings.
         readings: One noisy reading for each sensor.
         estimate: The answer that it is of.
         sigma: Standard deviation of the noise of a reading.
@@ -48,7 +51,13 @@ def check_error(
     Returns:
         A sentence, or nothing.
     """
-    wrong = _wrong_directions(found, operator, sigma=sigma, max_mass=max_mass)
+    if isinstance(found, TreeCertificate):
+        from sfumato.sensing.recovery.verify_tree import check_tree
+
+        return check_tree(found, operator, readings, estimate, sigma=sigma, max_mass=max_mass)
+    if not isinstance(operator.space, Line):
+        return "it is of a line, and the site is none"
+    wrong = wrong_directions(found, operator, sigma=sigma, max_mass=max_mass)
     if wrong:
         return wrong
     count = found.directions.shape[1]
@@ -82,8 +91,13 @@ def check_error(
     return ""
 
 
-def _wrong_directions(
-    found: ErrorCertificate, operator: Operator, *, sigma: float, max_mass: float
+def wrong_directions(
+    found: ErrorCertificate | TreeCertificate,
+    operator: Operator,
+    *,
+    sigma: float,
+    max_mass: float,
+    most: int | None = None,
 ) -> str:
     """Noise is Gaussian in orthonormal directions that were chosen without the readings."""
     directions = found.directions
@@ -93,7 +107,9 @@ def _wrong_directions(
         return "its directions are not orthonormal"
     if found.offset and np.abs(directions.sum(axis=0)).max() > SLACK * directions.shape[0]:
         return "its directions see the offset"
-    again = strong_directions(operator, sigma=sigma, max_mass=max_mass, offset=found.offset)
+    again = strong_directions(
+        operator, sigma=sigma, max_mass=max_mass, offset=found.offset, most=most
+    )
     same = again.shape == directions.shape and np.allclose(
         again @ again.T, directions @ directions.T, atol=1e-6
     )

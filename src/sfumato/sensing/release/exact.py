@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import double_above
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import LARGEST_STEP, Site
 from sfumato.sensing.release.noise_plan import LARGEST_READING
 
@@ -25,6 +26,7 @@ class ExactReadings:
     names: tuple[str, ...]
     numbers: FloatArray
     level: tuple[Fraction, ...]
+    gains: tuple[float, ...] = ()
 
 
 def named_numbers(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> ExactReadings:
@@ -44,7 +46,8 @@ def named_numbers(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> Ex
                 raise InvalidParameter(
                     f"site {site.name!r} has no sensor of the {place}. name given; nothing was charged"
                 )
-        names = tuple(name for name in names if name in values)
+        off_now = set(site.off)
+        names = tuple(name for name in names if name in values and name not in off_now)
         values = [values[name] for name in names]
     if isinstance(values, np.ndarray) and isinstance(values, np.ma.MaskedArray):
         raise InvalidParameter("readings must not be masked; nothing was charged")
@@ -74,7 +77,24 @@ def named_numbers(values: Mapping[str, float] | npt.ArrayLike, site: Site) -> Ex
         raise InvalidParameter(
             f"a reading must be a finite number, sensor {names[broken[0]]!r} has none; nothing was charged"
         )
-    return ExactReadings(names, numbers, off)
+    return _switched_on(ExactReadings(names, numbers, off), site)
+
+
+def _switched_on(read: ExactReadings, site: Site) -> ExactReadings:
+    """The readings of the sensors that send, with their gains, where sensors have such."""
+    if not isinstance(site.operator, Weighted):
+        return read
+    gain = dict(zip(site.sensors.names, site.gains.tolist(), strict=True))
+    on = [row for row, name in enumerate(read.names) if gain[name]]
+    if not on:
+        raise InvalidParameter("all these sensors are switched off; nothing was charged")
+    names = tuple(read.names[row] for row in on)
+    return ExactReadings(
+        names,
+        read.numbers[on],
+        tuple(read.level[row] for row in on),
+        tuple(gain[name] for name in names),
+    )
 
 
 def _without_reference(
@@ -128,7 +148,11 @@ def check_level(read: ExactReadings, site: Site, exponent: int) -> None:
     half of LARGEST_READING units, the reading is within all of it and off by 2**-6 units, what is left by
     2**-7 more, its quotient by another: 2**-5, two of them `SLIP`, as without a level.
     """
-    most = max(map(abs, read.level), default=Fraction(0)) / (site.per_source or 1)
+    gains = read.gains or (1.0,) * len(read.level)
+    most = max(
+        (abs(one) * Fraction(gain) for one, gain in zip(read.level, gains, strict=True)),
+        default=Fraction(0),
+    ) / (site.per_source or 1)
     if most > LARGEST_READING // 2 * Fraction(2) ** exponent:
         raise InvalidParameter(
             "the level taken off readings is too large for the noise beside it: doubles there are coarser; "
@@ -137,13 +161,18 @@ def check_level(read: ExactReadings, site: Site, exponent: int) -> None:
 
 
 def in_sources(
-    numbers: FloatArray, site: Site, *, level: Sequence[Fraction] = (), exponent: int = 0
+    numbers: FloatArray,
+    site: Site,
+    *,
+    level: Sequence[Fraction] = (),
+    exponent: int = 0,
+    gains: Sequence[float] = (),
 ) -> FloatArray:
     """Readings in the unit of the operator, cut where the site's range ends: both move no two further apart.
 
     The level is taken off exactly, and rounded once. Divided by a double above per_source, so that
     the change is never more than planned; a quotient is rounded as a reading is, and all fit into
-    `plan.SLIP` (`check_level`).
+    `plan.SLIP` (`check_level`). Gains go into that divisor, so that they round nothing once more.
     """
     shifted = any(level)
     if shifted:
@@ -154,11 +183,18 @@ def in_sources(
         numbers = np.clip(numbers, -end, end)
     # Too large for a double is cut like any other that is too large.
     with np.errstate(over="ignore"):
-        sources = np.asarray(numbers / float(double_above(site.per_source or Fraction(1))))
+        sources = np.asarray(numbers / _divisors(site.per_source or Fraction(1), gains))
     if not shifted:
         return sources
     half = math.ldexp(LARGEST_READING // 2, exponent)
     return np.asarray(np.clip(sources, -half, half))
+
+
+def _divisors(per_source: Fraction, gains: Sequence[float]) -> FloatArray:
+    """What readings are divided by, one for all or one for each; never less than it should be."""
+    if not gains:
+        return np.array(float(double_above(per_source)))
+    return np.array([float(double_above(per_source / Fraction(gain))) for gain in gains])
 
 
 def _double(exactly: Fraction) -> float:

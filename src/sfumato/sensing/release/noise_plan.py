@@ -61,7 +61,9 @@ class NoisePlan:
     source vectors that are neighbors move all readings together by at most `moved` lattice units in
     l2: the sensitivity of the operator, the sensor's own step and the rounding included. `site` is
     the digest of the site it is for. `every_place` says that the sensitivity counts every place where
-    a source may be; files from before operators had to say so do not.
+    a source may be; files from before operators had to say so do not. With `gains` each reading is
+    multiplied by its own first, so that sensor k has noise of sigma / gain_k on a lattice of 2**exponent /
+    gain_k; one of gain 0 sends nothing.
     """
 
     sensors: Sensors
@@ -71,11 +73,20 @@ class NoisePlan:
     mechanism: RoundedGaussian | DiscreteGaussian
     site: str = ""
     every_place: bool = True
+    gains: tuple[float, ...] = ()
 
     @property
     def sigma(self) -> float:
-        """The deviation of the noise on each reading, in the readings' own unit."""
+        """The deviation of the noise on each reading, in the readings' own unit; with gains, of gain 1."""
         return math.ldexp(float(self.mechanism.sigma), self.exponent)
+
+    @property
+    def sigmas(self) -> FloatArray:
+        """The deviation of the noise of each sensor, in the unit of the operator; infinite if it is off."""
+        gains = np.array(self.gains or (1.0,) * len(self.sensors))
+        return np.asarray(
+            np.divide(self.sigma, gains, out=np.full(gains.size, np.inf), where=gains > 0)
+        )
 
     @property
     def cost(self) -> ZCDP | ApproxDP:
@@ -85,18 +96,20 @@ class NoisePlan:
     @property
     def moved(self) -> Fraction:
         """How far neighbors move all readings, in lattice units of l2."""
-        return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors))
+        return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors), self.gains)
 
     @property
     def per_sensor_moved(self) -> FloatArray:
         """How far neighbors move each reading, in its own unit: its own change, step and rounding."""
+        gains = np.array(self.gains or (1.0,) * len(self.sensors))
         alone = (
             self.sensitivity.per_sensor
-            + float(double_above(self.step))
+            + np.nextafter(float(double_above(self.step)) * gains, np.inf)
             + 2.0**self.exponent * (1 + SLIP)
         )
-        # Three roundings in doubles are below two steps up.
-        return np.nextafter(np.nextafter(alone, np.inf), np.inf)
+        # Three roundings in doubles are below two steps up; who is off sends nothing.
+        above = np.nextafter(np.nextafter(alone, np.inf), np.inf)
+        return np.where(gains > 0, above, 0.0)
 
     def per_sensor_loss(self, delta: Number) -> FloatArray:
         """The epsilon of each sensor alone, the papers' local loss: its own change, step and rounding.
@@ -136,6 +149,7 @@ class NoisePlan:
                 "sigma": str(mechanism.sigma),
                 "promise": None if promise is None else encode(promise),
             },
+            **({"gains": list(self.gains)} if self.gains else {}),
         }
 
     @staticmethod
@@ -168,7 +182,10 @@ class NoisePlan:
                 _mechanism_from(data["mechanism"]),
                 str(data["site"]),
                 bool(data.get("every_place", False)),
+                tuple(map(float, data.get("gains", ()))),
             )
+            if made.gains and len(made.gains) != len(sensors):
+                raise ValueError("its gains are of other sensors")
             made.cost  # noqa: B018  # noise that does not keep its promise is refused
             return made
 
@@ -272,6 +289,7 @@ def plan_noise(
     *,
     step: Number = 0,
     calibration: Calibration = "analytic",
+    gains: tuple[float, ...] = (),
 ) -> NoisePlan:
     """The least noise at which one reading of all sensors costs at most this loss.
 
@@ -287,6 +305,7 @@ def plan_noise(
             sees it, so neighbors may differ by one step more in every reading. 0 if it is negligible.
         calibration: "analytic", the least noise; "papers" is that of [gilbert18, lem. 4], too noisy where it
             holds and refused where it does not.
+        gains: What each reading is multiplied by, as the sensitivity counts it already; none means 1 each.
 
     Returns:
         The plan.
@@ -294,7 +313,7 @@ def plan_noise(
     Raises:
         InvalidParameter: No reading moves, or the noise would be too wide to draw; nothing was planned.
     """
-    if len(sensors) != sensitivity.per_sensor.size:
+    if len(sensors) != sensitivity.per_sensor.size or len(gains) not in (0, len(sensors)):
         raise InvalidParameter(
             f"the sensitivity is of {sensitivity.per_sensor.size} sensors, got {len(sensors)}; "
             "nothing was planned"
@@ -315,13 +334,15 @@ def plan_noise(
         )
     largest = LARGEST_ROUNDED if isinstance(loss, ApproxDP) else LARGEST_DISCRETE
     # From far too fine to the finest lattice on which the noise can be drawn.
-    scale = max(sensitivity.l2, float(own) * math.sqrt(len(sensors)))
+    scale = max(sensitivity.l2, float(own) * math.sqrt(_step_root(len(sensors), gains)))
     exponent = math.frexp(scale)[1] - 32
     while True:
-        moved = _moved(sensitivity, own, exponent, len(sensors))
+        moved = _moved(sensitivity, own, exponent, len(sensors), gains)
         needed = _sigma(loss, moved, calibration)
         if needed <= largest:
-            return NoisePlan(sensors, sensitivity, own, exponent, _mechanism(loss, needed))
+            return NoisePlan(
+                sensors, sensitivity, own, exponent, _mechanism(loss, needed), gains=gains
+            )
         if moved < 2 * sqrt_above(Fraction(len(sensors))):
             # A coarser lattice only shortens the part of the sensitivity that is not rounding.
             raise InvalidParameter(
@@ -337,10 +358,23 @@ def _mechanism(loss: ZCDP | ApproxDP, sigma: Fraction) -> RoundedGaussian | Disc
     return RoundedGaussian(sigma, loss) if isinstance(loss, ApproxDP) else DiscreteGaussian(sigma)
 
 
-def _moved(sensitivity: Sensitivity, step: Fraction, exponent: int, readings: int) -> Fraction:
-    root = sqrt_above(Fraction(readings))
-    rounding = root * (1 + Fraction(SLIP))
-    return (Fraction(sensitivity.l2) + step * root) / Fraction(2) ** exponent + rounding
+def _moved(
+    sensitivity: Sensitivity,
+    step: Fraction,
+    exponent: int,
+    readings: int,
+    gains: tuple[float, ...] = (),
+) -> Fraction:
+    rounding = sqrt_above(Fraction(readings)) * (1 + Fraction(SLIP))
+    steps = step * sqrt_above(_step_root(readings, gains))
+    return (Fraction(sensitivity.l2) + steps) / Fraction(2) ** exponent + rounding
+
+
+def _step_root(readings: int, gains: tuple[float, ...]) -> Fraction:
+    """The square of what a step of 1 in every reading moves all of them, times their gains."""
+    if not gains:
+        return Fraction(readings)
+    return sum((Fraction(gain) ** 2 for gain in gains), Fraction(0))
 
 
 def _sigma(loss: ZCDP | ApproxDP, moved: Fraction, calibration: Calibration) -> Fraction:

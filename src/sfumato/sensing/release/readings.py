@@ -20,6 +20,7 @@ from sfumato.files import read_json, write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.ledger import release_from_json
 from sfumato.privacy.runs import Run
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.exact import ExactReadings, check_level, in_sources, named_numbers
 from sfumato.sensing.release.keys import Device, MasterKey
@@ -119,7 +120,11 @@ class Readings:
             raise InvalidInput(f"not a whole file of readings: {problem}") from None
 
     def table(self) -> str:
-        """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise."""
+        """The noisy readings as CSV: time (if any), sensor, its coordinates, value, sigma of the noise.
+
+        Without gains: as the sensor has them, each with its own sigma.
+        """
+        gains = dict(zip(self.site.sensors.names, self.site.gains.tolist(), strict=True))
         places = dict(
             zip(self.site.sensors.names, self.site.sensors.positions.tolist(), strict=True)
         )
@@ -132,7 +137,9 @@ class Readings:
         for snapshot in self.snapshots:
             for name, value in zip(snapshot.names, snapshot.numbers().tolist(), strict=True):
                 when = [snapshot.time] if timed else []
-                writer.writerow([*when, name, *places[name], value, snapshot.sigma])
+                writer.writerow(
+                    [*when, name, *places[name], value / gains[name], snapshot.sigma / gains[name]]
+                )
         return text.getvalue()
 
     def write(self, path: str | Path) -> None:
@@ -192,7 +199,14 @@ def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analy
     from sfumato.sensing.model.sensitivity import sensitivity
 
     found = sensitivity(site.operator, site.neighbors)
-    made = plan_noise(site.sensors, found, loss, step=site.step_in_sources, calibration=calibration)
+    made = plan_noise(
+        site.sensors,
+        found,
+        loss,
+        step=site.step_in_sources,
+        calibration=calibration,
+        gains=tuple(site.gains.tolist()) if isinstance(site.operator, Weighted) else (),
+    )
     return replace(made, site=site.digest)
 
 
@@ -243,7 +257,10 @@ def release_snapshot(
     exponent, mechanism = noise_plan.exponent, noise_plan.mechanism
     source = REHEARSAL if public else site.name
     guarded = guard(
-        quantise(in_sources(read.numbers, site, level=read.level, exponent=exponent), exponent),
+        quantise(
+            in_sources(read.numbers, site, level=read.level, exponent=exponent, gains=read.gains),
+            exponent,
+        ),
         bound,
         source=source,
         exponent=exponent,
@@ -337,7 +354,16 @@ def unseal_snapshot(snapshot: Snapshot, site: Site, master: MasterKey) -> Unseal
             "these readings were not sealed: their noise is gone for good; nothing was unsealed"
         )
     about = _sealed(site, snapshot.names, snapshot.time)
-    return unseal(snapshot.names, about, snapshot.release, snapshot.seal, master)
+    gain = dict(zip(site.sensors.names, site.gains.tolist(), strict=True))
+    gains = np.array([gain[name] for name in snapshot.names])
+    return unseal(
+        snapshot.names,
+        about,
+        snapshot.release,
+        snapshot.seal,
+        master,
+        gains=gains if isinstance(site.operator, Weighted) else None,
+    )
 
 
 def _sealed(site: Site, names: tuple[str, ...], time: str) -> list[Any]:

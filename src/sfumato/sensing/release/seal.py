@@ -60,18 +60,26 @@ class Unsealed:
     `reveal()` gives the numbers; from there on they are in your hands.
     """
 
-    __slots__ = ("__exponent", "__values", "names")
+    __slots__ = ("__exponent", "__gains", "__values", "names")
 
     names: tuple[str, ...]
 
-    def __init__(self, names: tuple[str, ...], values: IntArray, exponent: int) -> None:
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        values: IntArray,
+        exponent: int,
+        gains: FloatArray | None = None,
+    ) -> None:
         self.names = names
         self.__values = values
         self.__exponent = exponent
+        self.__gains = gains
 
     def reveal(self) -> FloatArray:
-        """The readings as they were quantised, exactly."""
-        return lattice(self.__values, self.__exponent)
+        """The readings as they were quantised, exactly; without the gains of their sensors, to a double."""
+        found = lattice(self.__values, self.__exponent)
+        return found if self.__gains is None else found / self.__gains
 
     def __repr__(self) -> str:
         return f"Unsealed({len(self.names)} private readings)"
@@ -132,6 +140,8 @@ def unseal(
     release: Release[IntArray],
     seal: Seal,
     master: MasterKey,
+    *,
+    gains: FloatArray | None = None,
 ) -> Unsealed:
     """The quantised readings, exactly, for the holder of the master key; on any machine.
 
@@ -151,7 +161,7 @@ def unseal(
     noise = keyed_draws(
         noise_key(key), epoch, law_of(release), first=seal.first, size=release.value.size
     )
-    return Unsealed(names, release.value - noise, release.exponent)
+    return Unsealed(names, release.value - noise, release.exponent, gains)
 
 
 class StepKeys:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.planning.outlook import MAX_COST
+from sfumato.sensing.render.plan_noise import noise_each_lines, sigmas_text
 from sfumato.sensing.render.words import aligned, listed, many, short, up
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"{site.name}: {many(len(site.sensors), 'sensor')}, {site.operator.space.size} cells"
         f"{_time(plan.design)}; {site.neighbors}",
         f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together, so each sensor adds noise "
-        f"of sigma {unit.text(noise.sigma, '.4g')} for {noise.cost}",
+        f"of sigma {sigmas_text(noise, unit)} for {noise.cost}",
+        *noise_each_lines(plan),
         f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
         f"{math.ceil(100 * plan.guess)}% of the time",
         f"one source is read as up to {unit.text(plan.peak, '.4g')} by a sensor",

@@ -9,7 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from sfumato.figures import at_least
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
+from sfumato.sensing.recovery.certified_error import ErrorCertificate
 from sfumato.sensing.render.words import percent, text_of
 from sfumato.sensing.results.mass_by_place import spacing
 from sfumato.sensing.results.recovery import RecoveryResult
@@ -185,6 +187,8 @@ def _status(result: RecoveryResult) -> str:
             sigma += f", {unit.text(result.sigma or 0.0)} of a reading"
         elif unit.name:
             sigma += f" {unit.name}"
+        if isinstance(result.site.operator, Weighted):
+            sigma += " over the gain of each sensor"
         head += f", noise about {result.expected_noise:.4g} (sigma {sigma})"
     return head
 
@@ -241,10 +245,14 @@ def _certified(result: RecoveryResult) -> list[str]:
     top = result.certificate.max_mass
     where = "anywhere" if found.anywhere else "in cells"
     known = "any offset, " if found.offset else ""
+    least = (
+        f"; no answer can be certified below {found.least:.3g}"
+        if isinstance(found, ErrorCertificate)
+        else ""
+    )
     return [
         f"at worst: within {found.bound:.3g} of the truth with {percent(found.level)}, whatever the sources "
-        f"({where}, {known}no cell above {top:g}), if the physics and the noise are right; no answer can be "
-        f"certified below {found.least:.3g}"
+        f"({where}, {known}no cell above {top:g}), if the physics and the noise are right{least}"
     ]
 
 

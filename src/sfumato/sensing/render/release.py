@@ -135,6 +135,8 @@ def price(result: ReleasePrice) -> str:
         One line.
     """
     promise = f"{result.cost} for one reading of {result.sensors} sensors: sigma {result.sigma:.4g}"
+    if result.weighted:
+        promise += " over the gain of each sensor"
     return f"would cost {promise}; nothing was read or charged"
 
 

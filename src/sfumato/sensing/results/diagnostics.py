@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.shared_level import SharedLevel
     from sfumato.sensing.recovery.ceiling import Ceiling
     from sfumato.sensing.recovery.certified_error import ErrorCertificate
+    from sfumato.sensing.recovery.certified_tree import TreeCertificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class RecoveryDiagnostics:
     suspects: tuple[FaultySensor, ...] = ()
     ceiling: Ceiling | None = None
     level: SharedLevel | None = None
-    error: ErrorCertificate | None = None
+    error: ErrorCertificate | TreeCertificate | None = None
     verdict: Verdict = UNJUDGED
 
     @property

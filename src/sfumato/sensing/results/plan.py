@@ -1,4 +1,7 @@
-"""What a plan of sensors says: the noise, what to expect, and what would do better."""
+"""What a plan of sensors says: the noise, what to expect, and what would do better.
+
+Long because a plan states every part of itself in JSON, and reads it back.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from sfumato.files import decoding
 from sfumato.privacy import ZCDP, ApproxDP, as_approx
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
+from sfumato.sensing.planning.noise_weights import NoiseEach
 from sfumato.sensing.planning.outlook import Outlook, outlook_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
 from sfumato.sensing.planning.ratio import Ratio
@@ -87,6 +91,7 @@ class SensorPlan:
         curves: How errors move with each number of the design.
         options: What a made-up site was asked to be; None for a site of one's own.
         simulates: Whether recoveries could have been simulated.
+        each: What noise for each sensor gains, where it was asked for; the site of the design has its gains.
     """
 
     design: Design
@@ -108,6 +113,7 @@ class SensorPlan:
     curves: tuple[Curve, ...] = ()
     options: SyntheticOptions | None = None
     simulates: bool = True
+    each: NoiseEach | None = None
 
     @property
     def delta(self) -> Fraction:
@@ -181,6 +187,8 @@ class SensorPlan:
         if self.shared is not None:
             told["shared"] = self.shared.to_json()
         told["papers"] = _papers(self.papers)
+        if self.each is not None:
+            told["noise_each"] = self.each.to_json() | {"sigmas": noise.sigmas.tolist()}
         if self.forecast is not None:
             told |= forecast_json(self.design, self.forecast)
         if self.required:
@@ -210,6 +218,9 @@ class SensorPlan:
                 curves=tuple(map(read_curve, data.get("curves", {}).values())),
                 options=read_options(stated["options"]),
                 simulates=stated["simulates"],
+                each=NoiseEach.from_json(data["noise_each"], made.site)
+                if "noise_each" in data
+                else None,
                 **computed_numbers(made, total, readings),
             )
 

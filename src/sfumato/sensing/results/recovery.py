@@ -20,6 +20,7 @@ from sfumato.sensing.recovery.answer import Answer, CredibleRegion, Estimate, pl
 from sfumato.sensing.recovery.ceiling import Ceiling
 from sfumato.sensing.recovery.certificate import Recovery
 from sfumato.sensing.recovery.certified_error import ErrorCertificate
+from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
     FieldReport,
@@ -278,10 +279,15 @@ def _diagnostics(data: Any, answer: Any) -> RecoveryDiagnostics:
         suspects_from(data.get("suspects", ())),
         None if data.get("ceiling") is None else Ceiling.from_json(data["ceiling"]),
         None if data.get("shared_level") is None else SharedLevel.from_json(data["shared_level"]),
-        None
-        if data.get("certified_error") is None
-        else ErrorCertificate.from_json(data["certified_error"]),
+        _error(data.get("certified_error")),
     )
+
+
+def _error(data: Any) -> ErrorCertificate | TreeCertificate | None:
+    """One on a line has cuts, one along a tree centers; files of before have none."""
+    if data is None:
+        return None
+    return (TreeCertificate if "centers" in data else ErrorCertificate).from_json(data)
 
 
 def _judged(

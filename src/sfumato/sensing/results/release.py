@@ -111,6 +111,7 @@ class ReleasePrice:
     sigma: float
     unit: str
     sensors: int = field(default=0, compare=False)
+    weighted: bool = field(default=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Cost, deviation of the noise, and what is protected."""
@@ -131,7 +132,8 @@ class ReleaseResult:
 
     Attributes:
         readings: The site and the noisy snapshots.
-        sigma: Deviation of the noise on each reading, in the unit of the site's operator.
+        sigma: Deviation of the noise on each reading, in the unit of the site's operator; over the gain of a
+            sensor, where each has its own.
         written: Files, .json or .csv.
         ledgers: Files of the ledgers that paid.
         made_before: Whether all of it was paid for before, so that nothing was charged now.

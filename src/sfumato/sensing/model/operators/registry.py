@@ -23,6 +23,7 @@ OPERATORS = Registry[type[Operator]](
         "graph-diffusion": f"{_HERE}.graph_diffusion:GraphDiffusion",
         "heat": f"{_HERE}.heat_line:HeatLine",  # in a plane it is HeatPlane
         "matrix": f"{_HERE}.matrix:Matrix",
+        "weighted": f"{_HERE}.weighted:Weighted",
     },
 )
 OWN = tuple(OPERATORS.own)
@@ -33,7 +34,7 @@ def register_operator(operator: type[Operator]) -> type[Operator]:
 
     Args:
         operator: A class with the protocol `Operator`, whose `kind` is none of ours ("graph-diffusion",
-            "heat", "matrix").
+            "heat", "matrix", "weighted").
 
     Returns:
         The class itself.

@@ -1,0 +1,168 @@
+"""Certified errors in a plane and on a graph: trees against truths, and a check that can fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from sfumato.privacy import MovedMass
+from sfumato.sensing import Operator, graph_diffusion, heat_plane, linear, recover_sources
+from sfumato.sensing.model.operators import even_places
+from sfumato.sensing.pipeline import check_recovery
+from sfumato.sensing.planning import synthetic_site
+from sfumato.sensing.recovery import Estimate, TreeCertificate, certify_error, check_error
+from sfumato.sensing.recovery.tree_bound import tree_of
+from sfumato.sensing.results.recovery import RecoveryResult
+from sfumato.spaces import Graph, Grid
+from sfumato.transport import emd_apart
+
+PLANE = heat_plane(
+    sources=Grid(3), sensors=even_places(9, np.zeros(2), np.ones(2)), diffusion_time=0.02
+)
+RING = Graph([(i, (i + 1) % 24) for i in range(24)])
+NETWORK = graph_diffusion(RING, 0.5)
+REACH = (12.0, 2.0)  # the farthest two nodes of the ring, and corners of the plane in l1
+SIGMA = {"plane": 0.1, "graph": 0.02}
+
+
+def at_cells(operator: Operator, cells: list[int], masses: list[float]) -> Estimate:
+    return Estimate(operator, operator.space.places(np.array(cells)), np.array(masses))
+
+
+def drawn(
+    operator: Operator, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sources anywhere in cells of the plane or at nodes, their masses, and what sensors read of them."""
+    many = int(rng.integers(1, 6))
+    places = operator.space.places(rng.choice(operator.space.size, many, replace=False))
+    masses = rng.uniform(0.05, 1.0, many)
+    width = operator.kernel_width
+    if width is None:
+        return places, masses, operator.columns(places[:, 0].astype(int)) @ masses
+    places = places + rng.uniform(-0.5, 0.5, places.shape) / 8
+    apart = ((operator.sensors.positions[:, np.newaxis] - places) ** 2).sum(axis=2)
+    return places, masses, np.exp(-apart / (2 * width**2)) / (2 * np.pi * width**2) @ masses
+
+
+@pytest.mark.parametrize("operator", [PLANE, NETWORK], ids=["plane", "graph"])
+def test_the_truth_is_within_the_bound_as_often_as_stated(
+    operator: Operator, rng: np.random.Generator
+) -> None:
+    """Both arms: with a tenth of the noise that is there a graph is certified nothing, or too little.
+
+    In the plane few sensors are explained by something whatever the noise; there the bounds say something.
+    """
+    sigma = SIGMA["plane" if operator is PLANE else "graph"]
+    held, told, draws = {1.0: 0, 0.1: 0}, 0, 16
+    for _ in range(draws):
+        places, masses, clean = drawn(operator, rng)
+        y = clean + sigma * rng.standard_normal(clean.size)
+        answer = at_cells(operator, [3, 12, 20, 9, 17], [1.0, 0.5, 0.5, 0.2, 0.3])
+        apart = operator.space.distances_between(answer.places, places)
+        off = emd_apart(answer.masses, masses, apart, normalize=True).value
+        for share in held:
+            found = certify_error(operator, y, answer, sigma=share * sigma)
+            held[share] += found is not None and off <= found.bound + 1e-9
+        exact = certify_error(operator, y, Estimate(operator, places, masses), sigma=sigma)
+        told += exact is not None and exact.bound < 0.75 * REACH[operator is PLANE]
+    assert binom.cdf(held[1.0], draws, 0.9) > 1e-4, f"held in {held[1.0]} of {draws}"
+    assert told > draws / 2, "bounds of the truth itself say no more than the size of the space"
+    if operator is NETWORK:
+        assert binom.cdf(held[0.1], draws, 0.9) < 1e-4, "noise that is understated goes unnoticed"
+
+
+def test_one_place_is_certified_what_a_linear_program_finds(rng: np.random.Generator) -> None:
+    """The distance to one place is linear in the sources: nothing smaller is true, nothing larger needed."""
+    table = linear(rng.uniform(0, 3, (4, 16)), Grid(2))
+    truth = np.zeros(16)
+    truth[[2, 13]] = 1.0
+    y, sigma = table.readings(truth), 0.1
+    answer = at_cells(table, [5], [1.0])
+    found = certify_error(table, y, answer, sigma=sigma)
+    assert isinstance(found, TreeCertificate)
+    assert not found.anywhere
+    count = found.directions.shape[1]
+    e = sigma * float(ndtri((1 + 0.9 ** (1 / count)) / 2))
+    reads, seen = found.directions.T @ table.dense(), found.directions.T @ y
+    apart = table.space.distances_between(answer.places, table.space.places(np.arange(16)))[0]
+    rows = np.vstack(
+        [
+            np.column_stack([reads, -(seen + e)]),
+            np.column_stack([-reads, seen - e]),
+            np.column_stack([np.eye(16), -np.ones(16)]),
+        ]
+    )
+    best = linprog(
+        -np.append(apart, 0.0), A_ub=rows, b_ub=np.zeros(len(rows)),
+        A_eq=np.append(np.ones(16), 0.0)[np.newaxis], b_eq=[1.0],
+    )  # fmt: skip
+    most = -float(best.fun or 0.0)
+    assert most - 1e-9 <= found.bound <= most + 0.01
+
+
+def test_no_two_cells_are_closer_along_the_tree() -> None:
+    answer = at_cells(NETWORK, [1, 4, 9, 15, 20], [1.0] * 5)
+    tree = tree_of(NETWORK, answer, anywhere=False)
+    assert tree is not None
+    along = tree.behind[:, tree.home].astype(float)
+    apart = np.einsum("e,eij->ij", tree.lengths, np.abs(along[:, :, None] - along[:, None, :]))
+    apart += tree.reach[:, None] + tree.reach[None, :]
+    true = RING.distances_from_each(np.arange(24))
+    assert (apart[~np.eye(24, dtype=bool)] >= true[~np.eye(24, dtype=bool)] - 1e-9).all()
+
+
+def certified(offset: bool = False) -> tuple[TreeCertificate, np.ndarray, Estimate]:
+    y = NETWORK.columns([4])[:, 0] + NETWORK.columns([5])[:, 0] + NETWORK.columns([14])[:, 0]
+    answer = at_cells(NETWORK, [4, 5, 14, 16, 8, 20], [1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
+    found = certify_error(NETWORK, y + 3.0 * offset, answer, sigma=0.004, offset=offset)
+    assert isinstance(found, TreeCertificate)
+    return found, y + 3.0 * offset, answer
+
+
+def checked(found: TreeCertificate, y: np.ndarray, answer: Estimate, **changed: Any) -> str:
+    return check_error(found, NETWORK, y, answer, **({"sigma": 0.004, "max_mass": 1.0} | changed))
+
+
+def test_a_certificate_is_checked_and_one_that_is_wrong_is_found_out() -> None:
+    found, y, answer = certified()
+    again = TreeCertificate.from_json(json.loads(json.dumps(found.to_json())))
+    assert checked(again, y, answer) == ""
+    assert "not by" in checked(replace(found, bound=0.99 * found.bound), y, answer)
+    less = replace(found, largest=found.largest - 0.05, bound=found.bound)
+    assert "not proved" in checked(less, y, answer)
+    assert "not proved" in checked(replace(found, duals=-found.duals), y, answer)
+    assert "not proved" in checked(replace(found, level=0.999), y, answer)
+    assert "not orthonormal" in checked(replace(found, directions=2 * found.directions), y, answer)
+    assert "see the offset" in checked(replace(found, offset=True), y, answer)
+    assert "nobody knows" in checked(replace(found, anywhere=True), y, answer)
+    assert checked(found, y, answer, sigma=0.008)
+    assert checked(found, y, answer, max_mass=3.0)
+    free, moved, answer = certified(offset=True)
+    assert checked(free, moved, answer) == ""
+
+
+def test_readings_that_nothing_explains_and_parts_without_a_path() -> None:
+    answer = at_cells(NETWORK, [3], [1.0])
+    assert certify_error(NETWORK, -NETWORK.columns([4])[:, 0], answer, sigma=0.001) is None
+    apart = linear(np.eye(4), Graph([(0, 1), (2, 3)]))
+    assert certify_error(apart, np.eye(4)[0], at_cells(apart, [0], [1.0]), sigma=0.1) is None
+
+
+def test_a_recovery_in_a_plane_says_how_wrong_it_can_be_and_its_check_reads_it() -> None:
+    room = synthetic_site("room", PLANE, MovedMass("1/50", PLANE.space.metric))
+    found = recover_sources(PLANE.columns([9])[:, 0], site=room, noise=0.1, estimator="least")
+    error = found.diagnostics.error
+    assert isinstance(error, TreeCertificate)
+    assert error.anywhere
+    assert f"at worst: within {error.bound:.3g} of the truth with 90 %" in str(found)
+    told = check_recovery(RecoveryResult.from_json(found.to_json()))
+    assert told.holds
+    assert f"the error is at most {error.bound:.4g} with 90%" in told.why
+    assert "duals" not in found.summary()["certified_error"]

@@ -1,0 +1,283 @@
+"""Noise for each sensor: no neighbors move weighted readings further than the noise is for, and it gains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from scipy import stats
+from tests.chance import LEVEL
+
+from sfumato.audit import assert_private
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
+from sfumato.privacy.noise import SystemNoise
+from sfumato.sensing import (
+    describe_site,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+    open_ledger,
+    plan,
+    plan_sensors,
+    read_site,
+    recover_sources,
+    release_readings,
+    sensitivity,
+    unseal_readings,
+)
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import SMALLEST_GAIN, weighted
+from sfumato.sensing.model.site import Site
+from sfumato.sensing.pipeline import make_device_key, make_master_key, price_release, simulate_site
+from sfumato.sensing.planning.noise_weights import noise_each
+from sfumato.sensing.release.exact import in_sources
+from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.render import plan_text
+from sfumato.sensing.results.plan import SensorPlan
+from sfumato.spaces import Graph, Grid, Line, Points
+
+
+def two_rings() -> Graph:
+    """Two rings of 12 with chords, a bridge, and two pendant nodes, which set one sigma for all."""
+    ring = [(i, (i + 1) % 12) for i in range(12)] + [(i, (i + 3) % 12) for i in range(12)]
+    other = [(12 + i, 12 + j) for i, j in ring]
+    return Graph([*ring, *other, (0, 12), (5, 24), (17, 25)])
+
+
+def network(rate: float = 1.0) -> Site:
+    made = graph_diffusion(two_rings(), rate=rate)
+    return describe_site("net", operator=made, radius="1", unit="mass", per_source=1).site
+
+
+OPERATORS: dict[str, tuple[Operator, MovedMass | SwappedCells]] = {
+    "graph": (graph_diffusion(two_rings(), rate=1.0), MovedMass(2, "graph")),
+    "line": (heat_line(sources=30, sensors=9, diffusion_time=0.01), MovedMass("1/10", "line")),
+    "swaps": (heat_line(sources=30, sensors=9, diffusion_time=0.01), SwappedCells(1)),
+    "plane": (
+        heat_plane(sources=Grid(3, (0, 0, 1, 1)), sensors=[[0.2, 0.3], [0.7, 0.6], [0.5, 0.9]],
+                   diffusion_time=0.02),
+        MovedMass("1/10", "l1"),
+    ),
+    "matrix": (linear(np.vander([0.2, 0.9, 1.4], 8), Line(8)), MovedMass("1/4", "line")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_move_of_mass_costs_more_than_the_weighted_sensitivity(
+    name: str, rng: Generator
+) -> None:
+    """Mass that flows between neighboring places, anywhere: its weighted norm is within the bound, closely."""
+    operator, neighbors = OPERATORS[name]
+    if name == "plane":
+        neighbors = MovedMass("1/10", operator.space.metric)
+    gains = rng.uniform(0.1, 4, len(operator.sensors))
+    gains[1] = 0
+    found = sensitivity(weighted(operator, gains), neighbors)
+    matrix = operator.dense()
+    if name == "graph":
+        assert isinstance(operator.space, Graph)
+        (begin, end), far = operator.space.edges.T, 1.0
+    elif name == "plane":
+        begin, end, far = np.arange(0, 64, 2), np.arange(1, 64, 2), 1 / 8
+    else:
+        begin, far = np.arange(matrix.shape[1] - 1), 1 / matrix.shape[1]
+        end = begin + 1
+    unit = float(neighbors.radius) / far if isinstance(neighbors, MovedMass) else 1.0
+    single = np.linalg.norm(gains[:, None] * (matrix[:, begin] - matrix[:, end]), axis=0) * unit
+    # Flows of total way 1 are mixtures of single moves with signs: no more than the largest.
+    signed = rng.dirichlet(np.full(begin.size, 0.1), 200) * rng.choice([-1, 1], (200, begin.size))
+    flows = gains[:, None] * ((matrix[:, begin] - matrix[:, end]) @ signed.T) * unit
+    assert np.linalg.norm(flows, axis=0).max() <= found.l2
+    assert single.max() <= found.l2
+    if name in ("graph", "matrix"):  # whose places are all there are
+        assert found.l2 <= single.max() * (1 + 1e-9)
+        assert found.exact
+    assert found.per_sensor[1] <= 1e-100
+    # The same gains everywhere are one sigma.
+    one, same = sensitivity(operator, neighbors), np.full(len(gains), 2.0)
+    assert sensitivity(weighted(operator, same), neighbors).l2 == pytest.approx(
+        2 * one.l2, rel=1e-9
+    )
+
+
+def test_the_answer_of_the_program_is_checked_and_never_worse() -> None:
+    """Gains cost what one sigma does, by the sensitivity; the dual says that little more can be had."""
+    site = network()
+    found, whole = noise_each(site, keep=0), noise_each(site)
+    for one in (found, whole):
+        noise, before = plan(one.site, ApproxDP(1, "1e-6")), plan(site, ApproxDP(1, "1e-6"))
+        assert noise.cost == before.cost
+        told = sensitivity(one.site.operator, site.neighbors).l2
+        assert noise.moved >= Fraction(told) / Fraction(2) ** noise.exponent
+        assert 1 < one.gain <= one.most <= one.gain * 1.01
+        # Information by hand: between the communities, over the variances of the noise that is added.
+        share = np.where(np.isin(np.arange(26), [*range(12), 24]), 1 / 13, -1 / 13)
+        mean = site.operator.readings(share)
+        gain = np.sum((mean / noise.sigmas) ** 2) / np.sum((mean / before.sigma) ** 2)
+        assert gain == pytest.approx(one.gain, rel=0.01)
+        assert min(one.wrong, one.wrong_of_one) >= 1
+    assert found.site.off
+    assert not whole.site.off
+    assert (whole.gains >= 0.5 * (1 - 2**-11)).all()
+    assert found.gain >= whole.gain > 1.3
+
+
+def test_moves_are_added_to_the_program_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = network()
+    at_once = noise_each(site)
+    monkeypatch.setattr("sfumato.sensing.planning.noise_weights.FIRST", 1)
+    monkeypatch.setattr("sfumato.sensing.planning.noise_weights.MORE", 2)
+    step_by_step = noise_each(site)
+    assert step_by_step.rounds > at_once.rounds
+    assert step_by_step.gain == pytest.approx(at_once.gain, rel=5e-3)
+    assert step_by_step.gain <= step_by_step.most
+
+
+def test_where_nothing_is_gained_one_sigma_is_kept() -> None:
+    ring = graph_diffusion(Graph([(i, (i + 1) % 12) for i in range(12)]), rate=1.0)
+    site = describe_site("ring", operator=ring, radius="1").site
+    found = noise_each(site, wanted="places")
+    assert (found.site, found.used, found.gain) == (site, False, 1.0)
+    assert "one sigma is kept" in plan_text(
+        replace(plan_sensors(site, ApproxDP(1, "1e-6")), each=found)
+    )
+
+
+def test_readings_are_divided_by_no_less_than_they_should_be(rng: Generator) -> None:
+    """A gain is in the divisor, exactly: no two readings are further apart than their change times the gain."""
+    site = describe_site(
+        "hall", operator=heat_line(sources=9, sensors=4, diffusion_time=0.1), radius="1/10",
+        unit="lux", per_source="3/7",
+    ).site  # fmt: skip
+    for _ in range(50):
+        gains = tuple(rng.uniform(SMALLEST_GAIN, 16, 4).tolist())
+        ones = in_sources(np.ones(4), site, gains=gains)
+        for value, gain in zip(ones.tolist(), gains, strict=True):
+            exactly = Fraction(gain) / Fraction(3, 7)
+            # A quotient by a double above is below, but for its own rounding of half a unit in the last place.
+            assert Fraction(value) <= exactly * (1 + Fraction(1, 2**53))
+    units = in_sources(np.full(4, 2.0**-30), site, gains=(16.0,) * 4)
+    assert units == pytest.approx(16 * 2.0**-30 * 7 / 3, rel=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.system
+def test_each_sensor_adds_noise_of_its_own_width(tmp_path: Path) -> None:
+    """Variances of 400 releases are those that the plan says for each sensor, and not those of one sigma."""
+    site = noise_each(network()).site
+    noise = plan(site, ZCDP("1/2"))
+    values = np.zeros((400, len(site.sensors)), dtype=np.int64)
+    drawn = np.array([noise.mechanism.sample(row, SystemNoise()) for row in values])
+    own = drawn * 2.0**noise.exponent / np.array(noise.gains)
+    ratio = own.var(axis=0, ddof=1) * 399 / noise.sigmas**2
+    low, high = (float(stats.chi2.ppf(at, 399)) for at in (LEVEL / 52, 1 - LEVEL / 52))
+    assert low < ratio.min()
+    assert ratio.max() < high
+    quiet = np.argmax(noise.gains)
+    assert not low < own[:, quiet].var(ddof=1) * 399 / noise.sigma**2 < high
+
+
+@pytest.mark.statistical
+@pytest.mark.system
+def test_an_audit_of_a_small_site_refutes_nothing_and_gains_that_are_not_counted() -> None:
+    site = noise_each(network(), keep=0).site
+    noise = plan(site, ApproxDP(1, "1e-3"))
+    begin, end = noise.sensitivity.worst or (0, 0)
+    on = np.flatnonzero(site.gains)
+
+    def release(cell: int, runs: int, times: float = 1.0) -> list[int]:
+        exact = site.operator.of.columns([cell])[on, 0]  # type: ignore[attr-defined]
+        read = in_sources(exact * times, site, gains=site.gains[on].tolist())
+        units = quantise(read, noise.exponent)
+        way = site.operator.columns([begin])[on, 0] - site.operator.columns([end])[on, 0]
+        tall = np.tile(units, (runs, 1))
+        noisy = noise.mechanism.sample(tall.ravel(), SystemNoise()).reshape(tall.shape)
+        told = noisy @ way * 2.0**noise.exponent / (np.linalg.norm(way) * noise.sigma)
+        return [int(one) for one in np.rint(4 * told)]
+
+    def loud(cell: int, runs: int) -> list[int]:
+        return release(cell, runs, times=6.0)
+
+    assert_private(release, epsilon=1, delta="1e-3", pairs=[(begin, end)], runs=20_000)
+    with pytest.raises(AssertionError, match="does not keep"):
+        assert_private(loud, epsilon=1, delta="1e-3", pairs=[(begin, end)], runs=20_000)
+
+
+def test_a_release_is_paid_sealed_recovered_and_unsealed(tmp_path: Path) -> None:
+    """From the plan to the sources: files, ledger, seal, table, recovery, with sensors that are off."""
+    before = network(0.5)
+    made = noise_each(before, keep=0).site
+    made.write(tmp_path / "net.json")
+    site = read_site(tmp_path / "net.json")
+    assert site.digest == made.digest != before.digest
+    make_master_key(tmp_path / "master.key")
+    make_device_key(tmp_path / "master.key", tmp_path / "hub.key", name="hub")
+    book = open_ledger(before, tmp_path / "net.ledger", ApproxDP(10**6, "1e-2")).ledger
+    exact = dict(zip(site.sensors.names, before.operator.columns([3])[:, 0].tolist(), strict=True))
+    loss, out = ApproxDP(10**4, "1e-6"), tmp_path / "noisy.json"
+    assert price_release(site, ledger=book, loss=loss).weighted
+    done = release_readings(
+        exact, site, ledger=book, loss=loss, device=tmp_path / "hub.key",
+        out=[out, tmp_path / "noisy.csv"],
+    )  # fmt: skip
+    assert set(done.missing) == set(site.off)
+    assert book.left() == ApproxDP(10**6 - 10**4, Fraction("1e-2") - Fraction("1e-6"))
+    noise = plan(site, loss)
+    rows = dict(zip(done.readings.snapshots[0].names, noise.sigmas[site.gains > 0], strict=True))
+    whole = unseal_readings(out, key=tmp_path / "master.key").rows
+    assert {name for _, name, _ in whole} == set(rows)
+    assert [value for *_, value in whole] == pytest.approx(
+        [exact[name] for _, name, _ in whole], abs=1e-4
+    )
+    found = recover_sources(out, estimator="least")
+    assert found.certificate.status == "optimal"
+    table = recover_sources(tmp_path / "noisy.csv", site=site, estimator="least")
+    assert table.certificate.objective == pytest.approx(found.certificate.objective, rel=1e-6)
+    assert table.sigma == pytest.approx(found.sigma)
+    with pytest.raises(InvalidParameter, match="offset"):
+        recover_sources(out, fit=["offset"], estimator="least")
+    made_up = simulate_site(site=site, sources=1)
+    assert made_up.readings == pytest.approx(before.operator.readings(made_up.sources))
+
+
+def test_plans_are_saved_with_their_gains_and_old_ones_open() -> None:
+    site = network()
+    plain = plan(site, ApproxDP(1, "1e-6")).to_json()
+    assert "gains" not in plain
+    assert NoisePlan.from_json(plain).gains == ()
+    told = plan_sensors(site, ApproxDP(1, "1e-6"), noise="each", keep=0, trials=0)
+    again = SensorPlan.from_json(told.to_json())
+    assert again.to_json() == told.to_json()
+    assert again.noise.gains == told.noise.gains
+    text = plan_text(told)
+    assert "times as much of which community" in text
+    assert "switched off" in text
+    assert "wrong by 10 %" in text
+    data = told.noise.to_json()
+    assert NoisePlan.from_json(data).moved == told.noise.moved
+    with pytest.raises(InvalidInput, match="other sensors"):
+        NoisePlan.from_json(data | {"gains": [1.0]})
+
+
+def test_what_is_refused() -> None:
+    site = network()
+    for gains in ([1.0], np.zeros(26), np.full(26, 17.0), np.full(26, math.nan), np.full(26, 1e-3)):
+        with pytest.raises(InvalidParameter, match=r"gain|finite"):
+            weighted(site.operator, gains)
+    with pytest.raises(InvalidParameter, match="own noise"):
+        noise_each(noise_each(site).site)
+    with pytest.raises(InvalidParameter, match="graph"):
+        noise_each(describe_site("m", operator=OPERATORS["line"][0], radius="1/10").site,
+                   wanted="communities")  # fmt: skip
+    with pytest.raises(InvalidParameter, match="keep"):
+        noise_each(site, keep=2)
+    points = linear(np.eye(3), Points([[0, 0], [0, 1], [1, 1]]))
+    assert noise_each(describe_site("p", operator=points, radius="1").site).gain >= 1

@@ -15,15 +15,18 @@ from .ground import image_size
 from .picture import html_repr
 from .tables import to_dataframe
 from .timelapse import write_timelapse
+from .view import VIEW, map_view
 
 __all__ = [
     "SUFFIXES",
+    "VIEW",
     "MapFormat",
     "WriteOptions",
     "check_outputs",
     "html_repr",
     "image_size",
     "keep_apart",
+    "map_view",
     "read_heatmap",
     "register_format",
     "registered_formats",

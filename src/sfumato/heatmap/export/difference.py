@@ -124,7 +124,10 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
     sure = None if found is None else found.where
     rows = len(drawn.flow.east)
     exceeds = bool(result.shift.exceeds)
-    moved = exceeds and sure is not None and bool(sure.any())
+    # Arrows are of shares: where users alone differ, as on two days against five, nothing need have moved.
+    known = drawn.shares_found
+    moves = np.zeros((1, 1), dtype=np.bool_) if known is None else known.where
+    moved = exceeds and bool(moves.any())
     if sure is None:
         hatch = "hatched: where it is sure, is not known"
     elif sure.any():
@@ -137,9 +140,10 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
         hatch_says=hatch,
         arrows=arrows(drawn.flow.east, drawn.flow.north, (rows, rows)) if moved else None,
         cells=rows,
-        arrows_say="arrows, where it is not hatched: where mass moves as shares; longer for more of it"
+        moves=moves,
+        arrows_say="arrows, where shares differ for sure: where mass moves as shares; longer for more of it"
         if moved
-        else "no arrows: no square is known to have changed"
+        else "no arrows: of no square it is known that its share changed"
         if exceeds
         else "no arrows: mass moves no further than noise alone would move it",
         lines=drawn.lines,

@@ -1,0 +1,112 @@
+"""The page as an application: its addresses, each with a JSON twin. Pipelines load when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from sfumato.cli.endings import USAGE
+from sfumato.web import ledger_page, map_page, saved_pages
+from sfumato.web.answers import FOLDER, answering, refuse
+from sfumato.web.desk import Desk
+from sfumato.web.openapi import described
+from sfumato.web.security import Gate, Guard
+
+PAGES = (
+    ("/", "index", map_page.start, "GET"),
+    ("/files", "files", map_page.upload, "POST"),
+    ("/table", "table", map_page.table, "GET"),
+    ("/plan", "plan", map_page.plan, "GET"),
+    ("/release", "release", map_page.release, "POST"),
+    ("/maps", "maps", saved_pages.maps, "GET"),
+    ("/maps", "add_map", saved_pages.add_map, "POST"),
+    ("/maps/{key}", "map", saved_pages.one_map, "GET"),
+    ("/maps/{key}/totals", "totals", saved_pages.totals, "POST"),
+    ("/compare", "compare", saved_pages.compare, "GET"),
+    ("/ledger", "ledger", ledger_page.ledger, "GET"),
+    ("/ledger/create", "create_ledger", ledger_page.create, "POST"),
+    ("/ledger/check", "check_receipt", ledger_page.check, "POST"),
+)
+"""Address, name, handler, method; each is also there with `.json` at its end."""
+FILES = (
+    ("/plan.png", "plan_picture", map_page.plan_picture),
+    ("/maps/{key}/map.{suffix}", "download", saved_pages.download),
+    ("/compare/{a}-{b}.png", "difference", saved_pages.difference),
+)
+
+
+def make_app(
+    folder: str | Path, *, gate: Gate | None = None, desk: Desk | None = None
+) -> Starlette:
+    """The page over a folder of ledgers and maps.
+
+    Args:
+        folder: Where ledgers and released maps are kept.
+        gate: Who is let in; this machine alone, if none is given.
+        desk: The desk of the folder, if it has limits of its own.
+
+    Returns:
+        An ASGI application.
+
+    """
+    work = desk or Desk(folder)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            work.close()
+
+    app = Starlette(
+        routes=[*_routes(), Mount("/static", StaticFiles(directory=FOLDER / "static"))],
+        middleware=[Middleware(Guard, gate=gate or Gate())],
+        exception_handlers={HTTPException: _no_page},
+        lifespan=lifespan,
+    )
+    app.state.desk = work
+    return app
+
+
+def _routes() -> list[BaseRoute]:
+    # The twins first: a key may not end in .json.
+    twins: list[BaseRoute] = [
+        Route(f"{'/index' if path == '/' else path}.json", answering(handler), methods=[method])
+        for path, _, handler, method in PAGES
+    ]
+    files = [Route(path, answering(handler), name=name) for path, name, handler in FILES]
+    pages = [
+        Route(path, answering(handler), methods=[method], name=name)
+        for path, name, handler, method in PAGES
+    ]
+    own = Route("/openapi.json", _openapi)
+    return [own, *files, *twins, *pages, *_live()]
+
+
+def _live() -> list[BaseRoute]:
+    """The page of a running network, where it is installed."""
+    if importlib.util.find_spec("sfumato.web.sources") is None:
+        return []
+    found: list[BaseRoute] = list(importlib.import_module("sfumato.web.sources").routes)
+    return found
+
+
+async def _openapi(_: Request) -> Response:
+    return JSONResponse(described(PAGES, FILES))
+
+
+async def _no_page(request: Request, problem: Exception) -> Response:
+    status = problem.status_code if isinstance(problem, HTTPException) else 500
+    said = "there is no such page" if status == 404 else f"this page does not do that ({status})"
+    return refuse(request.scope, f"{said}; nothing was done", status=status, code=USAGE)

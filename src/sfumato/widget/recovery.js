@@ -1,0 +1,15 @@
+export default { render({ model, el }) {
+  const rounds = model.get("rounds"), shown = document.createElement("div");
+  const show = (n) => { shown.innerHTML = rounds[n]; };  // made and escaped by the kernel
+  if (rounds.length > 1) {
+    const label = document.createElement("label"), input = document.createElement("input"), value = document.createElement("output");
+    label.textContent = "Round ";
+    Object.assign(input, { type: "range", min: 0, max: rounds.length - 1, step: 1, value: rounds.length - 1 });
+    const tell = () => { value.textContent = `${Number(input.value) + 1} of ${rounds.length}`; show(Number(input.value)); };
+    input.addEventListener("input", tell);
+    label.append(input, value);
+    el.append(label);
+    tell();
+  } else show(0);
+  el.append(shown);
+} };

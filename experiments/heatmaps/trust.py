@@ -1,10 +1,12 @@
 """Who is trusted, and what it costs: maps of one city under several trust models, side by side.
 
-python -m experiments.heatmaps.trust [--quick] [--trials N] [--only local] [--page docs/reference/trust.md]
+python -m experiments.heatmaps.trust [--quick] [--trials N] [--only local] [--people 1000]
+    [--page docs/reference/trust.md]
 
 The same samples of one made-up city are released at epsilon 1 in every model of MODELS, with noise of
 its exact law from hashes of what it is for: all numbers but seconds are the same on every run. Another
-model is one more entry of MODELS; `--only` runs some models, and leaves the others' rows of the page.
+model is one more entry of MODELS; `--only` runs some models, `--people` some numbers
+of people, and other rows of the page stay.
 """
 
 from __future__ import annotations
@@ -49,8 +51,9 @@ from sfumato.records import CellSums, guard_sums
 from sfumato.spaces import Area, Grid
 
 AREA = Area(Grid(6), (0.0, 0.0, 1.0, 1.0), "plane")
-USERS = (1_000, 10_000, 100_000)
+USERS = (1_000, 10_000, 100_000, 1_000_000)
 EPSILON, BUDGET, SIGMA = Fraction(1), ApproxDP(1, "1e-6"), 0.02
+CITY = 100_000
 ROW = 16
 """Bytes of a place: two doubles."""
 KEYS = Keys(bytes(32)), Keys(bytes([1] * 32))
@@ -226,7 +229,9 @@ PAGE = """\
 `python -m experiments.heatmaps.trust --page docs/reference/trust.md` makes this page: maps of one
 made-up city at epsilon 1, 64 x 64 cells, means of {trials} samples, with noise of the law of each
 model. EMD is in sides of the map and similarity is 1 for a perfect map, both seen through a blur of
-2 % of the side. All numbers but seconds (CPU, about) come again on every run.
+2 % of the side. The city has 100,000 people, in the rows of 1,000,000 as many (then, and with 100,000,
+all of them are asked, and samples differ in noise alone). All numbers but seconds (CPU, about) come
+again on every run.
 
 | people | model | method | EMD | similarity | bytes a device | s a device | s of servers |
 |---|---|---|---|---|---|---|---|
@@ -255,8 +260,22 @@ MODELS: list[TrustedModel] = [
 ]
 
 
+def city(many: int) -> Place:
+    """The made-up city: of 100,000 people, or of as many as are asked for if they are more."""
+    return synthetic_places(1, people=max(many, CITY), chance=chance)[0]
+
+
+def samples_of(many: int, trials: int) -> list[CellSums]:
+    """Samples of the city; where all of it is asked for, it is the same every time."""
+    place = city(many)
+    found = [
+        sample_sums(place, many, AREA.grid, rng=generator("trust", many, trial))
+        for trial in range(1 if many == place.users else trials)
+    ]
+    return found * (trials // len(found))
+
+
 def run(
-    place: Place,
     users: Sequence[int],
     trials: int,
     *,
@@ -266,10 +285,7 @@ def run(
     """These models with every number of people."""
     rows = []
     for many in users:
-        samples = [
-            sample_sums(place, many, AREA.grid, rng=generator("trust", many, trial))
-            for trial in range(trials)
-        ]
+        samples = samples_of(many, trials)
         for model in models:
             model.release(samples[0], ("compiled",))  # what is compiled once is in no row
             began = time.process_time()
@@ -306,11 +322,16 @@ def page(rows: Sequence[Row], trials: int, *, kept: Sequence[str] = ()) -> str:
     return PAGE.format(trials=trials, rows="\n".join(sorted([*made, *kept], key=place)))
 
 
-def kept_lines(path: Path, models: Sequence[TrustedModel]) -> list[str]:
-    """Lines of a page that are not of these models."""
-    names = [model.name for model in models]
+def kept_lines(path: Path, models: Sequence[TrustedModel], users: Sequence[int]) -> list[str]:
+    """Lines of a page that are not of these models with so many people, or with any if none are given."""
+    names, many = [model.name for model in models], [f"{one:,}" for one in users]
     lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("| 1")]
-    return [line for line in lines if line.split("|")[2].strip() not in names]
+    words = [[word.strip() for word in line.split("|")[1:3]] for line in lines]
+    return [
+        line
+        for line, (people, name) in zip(lines, words, strict=True)
+        if name not in names or (many and people not in many)
+    ]
 
 
 def about(seconds: float) -> str:
@@ -328,19 +349,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, default=20, help="samples of the city")
     parser.add_argument("--page", type=Path, help="write the page here")
     parser.add_argument("--only", help="run the models of one name; the page keeps its other rows")
+    parser.add_argument(
+        "--people", type=int, nargs="*", choices=USERS, help="some numbers of people; likewise"
+    )
     given = parser.parse_args(argv)
-    users = (200,) if given.quick else USERS
+    users = (200,) if given.quick else tuple(given.people or USERS)
     trials = 1 if given.quick else given.trials
     models = [model for model in MODELS if given.only in (None, model.name)]
     if not models:
         raise SystemExit(f"there is no model {given.only!r}; nothing was run")
-    place = synthetic_places(1, people=max(users), chance=chance)[0]
 
     def watch(step: str) -> None:
         print(step, file=sys.stderr, flush=True)
 
-    kept = kept_lines(given.page, models) if given.only and given.page else []
-    found = page(run(place, users, trials, models=models, watch=watch), trials, kept=kept)
+    part = given.page and (given.only or given.people)
+    kept = kept_lines(given.page, models, given.people or ()) if part else []
+    found = page(run(users, trials, models=models, watch=watch), trials, kept=kept)
     if given.page is None:
         print(found, end="")
     else:

@@ -21,11 +21,11 @@ def drawn(hatched: np.ndarray, frame: Frame) -> np.ndarray:
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1)
     flow = arrows(np.ones((SIDE, SIDE - 1)), np.zeros((SIDE - 1, SIDE)), (SIDE, SIDE))
-    _arrows(axis, DifferenceLayers(hatched, UNIT, "", flow, SIDE, ""), frame)
+    _arrows(axis, DifferenceLayers(hatched, UNIT, "", flow, SIDE, ~hatched, ""), frame)
     return np.concatenate([np.empty((0, 2)), *(one.get_offsets() for one in axis.collections)])
 
 
-def test_arrows_are_not_drawn_on_hatched_ground() -> None:
+def test_arrows_are_drawn_where_something_moved() -> None:
     hatched = np.ones((48, 48), dtype=np.bool_)
     assert not drawn(hatched, Frame(UNIT, UNIT)).size
     hatched[:24, 24:] = False

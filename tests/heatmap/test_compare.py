@@ -26,7 +26,7 @@ from sfumato.heatmap import (
 )
 from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.comparison.shift import PAIRS, Shift, shift_between, simulated_shifts
-from sfumato.heatmap.export.difference import _caption, density
+from sfumato.heatmap.export.difference import _caption, _layers, density
 from sfumato.heatmap.export.difference import png as picture_of
 from sfumato.heatmap.inference import Declared
 from sfumato.heatmap.render.compare import shift_text
@@ -283,3 +283,24 @@ def test_words() -> None:
     assert "no more than noise" in shift_text(far)
     assert shift_text(replace(far, exceeds=True)).endswith(": more than noise")
     assert Fraction(1, PAIRS + 1) == Fraction(1, 20)
+
+
+@pytest.mark.unit
+def test_fewer_users_everywhere_are_no_arrows(rng: np.random.Generator) -> None:
+    """Weekdays against weekends: users differ in many squares for sure, and no share does."""
+    table = people(rng, 400)
+    found = compare_maps(made(table, epsilon=8), made(table[table["user"] < 100], epsilon=8))
+    drawn = found.pictured
+    assert drawn is not None
+    assert drawn.users_found is not None
+    assert drawn.users_found.where.any()
+    far = replace(found, shift=replace(found.shift, exceeds=True))
+    here = np.zeros_like(drawn.users_found.where)
+    same = replace(drawn, shares_found=replace(drawn.users_found, where=here))
+    layers = _layers(far, same, shares=False)
+    assert layers.arrows is None
+    assert "of no square it is known that its share changed" in layers.arrows_say
+    here[0, 0] = True
+    layers = _layers(far, same, shares=False)
+    assert layers.arrows is not None
+    assert layers.moves.sum() == 1

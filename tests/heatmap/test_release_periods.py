@@ -223,3 +223,26 @@ def test_empty_and_full_tables_leave_the_same_traces(tmp_path: Path) -> None:
                 del one[name]
         traces.append(told)
     assert traces[0] == traces[1]
+
+
+@pytest.mark.unit
+def test_a_release_is_one_table_and_the_days_are_one_map_if_asked(tmp_path: Path) -> None:
+    """As a notebook has it: no index into `maps`, and any two days begin and end a map."""
+    ledger = ledger_of(tmp_path)
+    assert repr(ledger) == f"Ledger({str(ledger.path)!r}, per user of 'city')"
+    whole = Periods("t", "whole", DAY + timedelta(days=1), DAY + timedelta(days=10))
+    one = release_heatmap(TABLE, COLUMNS, AREA, groups=whole, ledger=ledger, epsilon=10**6)
+    assert list(one.by_group) == ["2026-01-06--2026-01-15"]
+    assert one.maps[0].tiles.total == pytest.approx(2, abs=1e-3)
+    assert "group" not in one.to_dataframe()
+    assert one.plot().axes
+    both = release_heatmap(TABLE, COLUMNS, AREA, groups=days(2), ledger=ledger, epsilon=10**6)
+    cells = both.to_dataframe()
+    assert list(cells["group"].unique()) == ["2026-01-05", "2026-01-06"]
+    assert cells.index.is_unique
+    shares = cells.groupby("group")["users"].sum()
+    assert list(shares) == pytest.approx([1 / 3, 5 / 3], abs=1e-3)
+    with pytest.raises(InvalidParameter, match=r"of one map, there are 2: .*'2026-01-05'"):
+        both.plot()
+    with pytest.raises(InvalidParameter, match="read from JSON has no maps"):
+        type(one).from_json(one.to_json()).to_dataframe()

@@ -344,3 +344,20 @@ def test_a_file_without_names_or_polygons_is_refused(tmp_path: Path) -> None:
         town().totals(saved(tmp_path, (square[0], {"name": "a"}), kind="LineString"))
     with pytest.raises(InvalidInput, match="there is no file"):
         town().totals(tmp_path / "none.geojson")
+
+
+@pytest.mark.unit
+def test_zones_are_read_from_geojson_in_memory(tmp_path: Path) -> None:
+    square = [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0], [0.0, 0.0]]
+    one = {"type": "Feature", "properties": {"name": "park"},
+           "geometry": {"type": "Polygon", "coordinates": [square]}}  # fmt: skip
+    data = {"type": "FeatureCollection", "features": [one]}
+    file = tmp_path / "z.geojson"
+    file.write_text(json.dumps(data))
+    for said in (data, one):
+        (found,) = read_zones(said)
+        assert (found.name, found.size, found.crs) == ("park", 4.0, read_zones(file)[0].crs)
+    # A zone may be called so.
+    assert read_zones({"type": square})[0].name == "type"
+    with pytest.raises(InvalidInput, match="GeoJSON"):
+        read_zones({"type": "Nothing"})

@@ -117,6 +117,8 @@ def plain_period(value: Any, periods: Periods) -> int | None:
     if value.tzinfo is not None or periods.time_zone:
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         value = aware.astimezone(ZoneInfo(periods.time_zone or "UTC")).replace(tzinfo=None)
+    if periods.unit == "whole":
+        return 0 if periods.start <= value < periods.end else None
     if periods.unit in ("weekday", "weekend", "hour-of-day"):
         inside = periods.start <= value < periods.end
         days = value.weekday() if periods.unit == "weekday" else int(value.weekday() >= 5)

@@ -179,7 +179,7 @@ def test_a_day_of_a_user_who_shares_one_mass_would_move_more_than_it(
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("unit", ["weekday", "weekend", "hour-of-day"])
+@pytest.mark.parametrize("unit", ["weekday", "weekend", "hour-of-day", "whole"])
 def test_days_of_users_do_not_pay_for_what_comes_again(
     unit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +212,7 @@ def test_what_comes_again_is_named_and_told_in_order() -> None:
     week = Periods("t", "weekday", *WEEK)
     assert (week.count, week.names[0], week.names[-1]) == (7, "monday", "sunday")
     assert Periods("t", "weekend", *WEEK).names == ("weekday", "weekend")
+    assert Periods("t", "whole", *WEEK).names == ("2026-01-05--2026-01-12",)
     hours = Periods("t", "hour-of-day", *WEEK)
     assert (hours.count, hours.names[0], hours.names[-1]) == (24, "00h", "23h")
     assert [week.told(number)["number"] for number in range(7)] == list(range(7))

@@ -32,8 +32,9 @@ class DifferenceLayers:
     """What lies over a map of differences: a hatch with its words, and arrows with theirs.
 
     `hatched` is [row, column] of `extent` (low x, low y, high x, high y), row 0 at the lowest y.
-    Arrows are in cells of a grid of `cells` a side over that extent; None for no arrows. `lines`
-    [position, x and y] are borders in the units of the map.
+    Arrows are in cells of a grid of `cells` a side over that extent, drawn where `moves`, which lies
+    as `hatched` does, says that something moved; None for no arrows. `lines` [position, x and y]
+    are borders in the units of the map.
     """
 
     hatched: BoolArray
@@ -41,6 +42,7 @@ class DifferenceLayers:
     hatch_says: str
     arrows: Arrows | None
     cells: int
+    moves: BoolArray
     arrows_say: str
     lines: Sequence[FloatArray] = ()
 
@@ -97,7 +99,7 @@ def _map(axis: Axes, values: FloatArray, frame: Frame, *, top: float) -> None:
 def _arrows(axis: Axes, layers: DifferenceLayers, frame: Frame) -> None:
     """Arrows whose length grows with the root of the mass that passes.
 
-    There is none where hardly any passes, none on ground that is hatched, and none over the scale bar.
+    There is none where hardly any passes, none where nothing moved for sure, and none over the scale bar.
     """
     flow = layers.arrows
     if flow is None or not flow.mass.max() > 0:
@@ -133,8 +135,8 @@ def _arrows(axis: Axes, layers: DifferenceLayers, frame: Frame) -> None:
 
 
 def _on_sure_ground(flow: Arrows, layers: DifferenceLayers) -> BoolArray:
-    """Which blocks have a place that is not hatched: from there or to there something moved for sure."""
-    rows, columns = layers.hatched.shape
+    """Which blocks have a place from which or to which something moved for sure."""
+    rows, columns = layers.moves.shape
     sure = np.zeros(flow.x.shape, dtype=np.bool_)
     for row, column in np.ndindex(*flow.x.shape):
         (x0, x1), (y0, y1) = (
@@ -144,7 +146,7 @@ def _on_sure_ground(flow: Arrows, layers: DifferenceLayers) -> BoolArray:
             )
             for middle, many in ((flow.x[row, column], columns), (flow.y[row, column], rows))
         )
-        sure[row, column] = not layers.hatched[max(y0, 0) : y1, max(x0, 0) : x1].all()
+        sure[row, column] = layers.moves[max(y0, 0) : y1, max(x0, 0) : x1].any()
     return sure
 
 

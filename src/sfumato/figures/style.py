@@ -113,7 +113,9 @@ def times() -> Colormap:
     return ListedColormap(colormaps[TIMES](np.linspace(0, 0.86, 256)))
 
 
-def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
+def shades(
+    values: FloatArray, *, top: float, floor: float = 0.0, held: FloatArray | None = None
+) -> FloatArray:
     """How dark each value is drawn, from 0 (paper) to 1: the root of value / top, pale below the floor.
 
     The root shows small places beside large ones. Below the floor, where values tell little, nothing
@@ -125,6 +127,7 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
         values: Of any shape; below 0 counts as 0.
         top: The value that is darkest, above 0.
         floor: The value below which a map may be noise; 0 for none.
+        held: What is compared with the floor: the values themselves, unless those are parts of cells.
 
     Returns:
         Numbers from 0 to 1, of the same shape.
@@ -138,7 +141,8 @@ def shades(values: FloatArray, *, top: float, floor: float = 0.0) -> FloatArray:
         return full
     if floor == math.inf:
         return np.zeros_like(full)
-    pale, times = np.minimum(full, PALE), np.minimum(clear, RISE * floor) / floor
+    against = clear if held is None else np.clip(held, 0, None)
+    pale, times = np.minimum(full, PALE), np.minimum(against, RISE * floor) / floor
     return np.asarray(
         (pale + (full - pale) * np.clip((times - 1) / (RISE - 1), 0, 1)) * np.minimum(times, 1)
     )

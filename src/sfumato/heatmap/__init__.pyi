@@ -8,6 +8,7 @@ from .comparison.results import CompareResult
 from .export.archive import read_heatmap
 from .export.formats import register_format
 from .export.timelapse import write_timelapse
+from .export.view import map_view
 from .hotspot_results import HotspotsResult
 from .inference.prior import read_prior
 from .methods.protocol import MapMethod
@@ -69,6 +70,7 @@ __all__ = [
     "map_hotspots",
     "map_timelapse",
     "map_totals",
+    "map_view",
     "plan_heatmap",
     "plan_release",
     "pool_maps",

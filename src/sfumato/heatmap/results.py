@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import FloatArray
+from sfumato.errors import InvalidParameter
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.analysis.metrics import Comparison
@@ -20,6 +21,9 @@ from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
 from sfumato.privacy import Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.privacy.ledger import Entry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "FORMAT",
@@ -144,6 +148,41 @@ class ReleaseResult:
             },
             periods=tuple(data.get("left_for", ())),
         )
+
+    def plot(self, **ground: Any) -> Figure:
+        """The picture of the one map, as `HeatmapRelease.plot` has it; of several, each has its own.
+
+        Raises:
+            InvalidParameter: There are several maps, or none.
+
+        """
+        if len(self.maps) != 1:
+            raise InvalidParameter(
+                f"a picture is of one map, there are {len(self.maps)}: take one of `by_group`, "
+                f"{', '.join(map(repr, list(self.by_group)[:5])) or 'which is empty'}, and plot it; "
+                "nothing was drawn"
+            )
+        return self.maps[0].plot(**ground)
+
+    def to_dataframe(self, level: int | None = None) -> Any:
+        """The cells of all maps as one pandas DataFrame, with a column `group` where there are several.
+
+        Raises:
+            InvalidParameter: There are no maps, as in a result that was read from JSON.
+
+        """
+        import pandas as pd
+
+        if not self.maps:
+            raise InvalidParameter(
+                "a result that was read from JSON has no maps: read one from its file with "
+                "`read_heatmap`; nothing was made"
+            )
+        tables = [one.to_dataframe(level) for one in self.maps]
+        if len(tables) == 1:
+            return tables[0]
+        cells = pd.concat(tables, keys=list(self.by_group), names=["group"])
+        return cells.reset_index(level="group").reset_index(drop=True)
 
     def _repr_html_(self) -> str:
         from sfumato.heatmap.export.picture import html_of_maps

@@ -11,12 +11,14 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting import Clock, period_of
 from sfumato.records.columns import Columns
 
-Unit = Literal["hour", "day", "week", "month", "weekday", "weekend", "hour-of-day"]
-# Those that come again and again between the first day and the last: all Mondays are one period.
+Unit = Literal["hour", "day", "week", "month", "weekday", "weekend", "hour-of-day", "whole"]
+# Those that come again and again between the first day and the last: all Mondays are one period. All
+# of the days together are one too, and called after the first and the last.
 RECURRING: dict[str, tuple[str, ...]] = {
     "weekday": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     "weekend": ("weekday", "weekend"),
     "hour-of-day": tuple(f"{hour:02}h" for hour in range(24)),
+    "whole": ("whole",),
 }
 
 DAY = 24 * 60
@@ -32,11 +34,12 @@ class Periods:
     """The hours, days, weeks or months from `start` (inclusive) to `end` (exclusive), by a column of time.
 
     Or the seven days of the week ("weekday"), Mondays to Fridays and the other two ("weekend"), or
-    the 24 hours of a day ("hour-of-day"), of all days from `start` to `end`. Each is a map of its
-    own, also if nobody was there. Times are taken as they are written, those that name their zone in
-    UTC. With a `time_zone` all are moved to it, those without a zone from UTC: an hour that a clock
-    shows twice is one period, one that it leaves out an empty one. A user's mass 1 is shared over
-    all periods, unless `mass_per_period` gives everyone mass 1 in each.
+    the 24 hours of a day ("hour-of-day"), of all days from `start` to `end`, or these days as one
+    period ("whole"). Each is a map of its own, also if nobody was there. Times are taken as they
+    are written, those that name their zone in UTC. With a `time_zone` all are moved to it, those
+    without a zone from UTC: an hour that a clock shows twice is one period, one that it leaves out
+    an empty one. A user's mass 1 is shared over all periods, unless `mass_per_period` gives
+    everyone mass 1 in each.
 
     >>> january = Periods("time", "week", datetime(2026, 1, 5), datetime(2026, 2, 2))
     >>> january.count, january.names
@@ -110,8 +113,11 @@ class Periods:
     def names(self) -> tuple[str, ...]:
         """What each period is called, in ISO 8601: 2026-01-31T07 (an hour), 2026-01-31, 2026-W05, 2026-01.
 
-        Those that come again: monday, tuesday, ...; weekday, weekend; 00h, 01h, ...
+        Those that come again: monday, tuesday, ...; weekday, weekend; 00h, 01h, ... All of the days:
+        2026-01-31--2026-02-03, the last one left out.
         """
+        if self.unit == "whole":
+            return (f"{self.start:%Y-%m-%d}--{self.end:%Y-%m-%d}",)
         if self.unit in RECURRING:
             return RECURRING[self.unit]
         forms = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -213,6 +219,8 @@ def in_periods(rows: Any, periods: Periods) -> Any:
         number = (rows.minute // DAY - 1) % 7  # the first day that Python counts is a Monday
     elif periods.unit == "weekend":
         number = ((rows.minute // DAY - 1) % 7 >= 5).ifelse(1, 0)
+    elif periods.unit == "whole":
+        number = ibis.literal(0, "int64")
     elif periods.unit == "hour-of-day":
         number = rows.minute % DAY // 60
     else:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from sfumato.heatmap import MapMethod
     from sfumato.records import Groups, Periods
 
-PERIODS = ("hour", "day", "week", "month", "weekday", "weekend", "hour-of-day")
+PERIODS = ("hour", "day", "week", "month", "weekday", "weekend", "hour-of-day", "whole")
 
 
 @dataclass(frozen=True)

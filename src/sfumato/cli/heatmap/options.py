@@ -114,7 +114,7 @@ By = Annotated[
     _option(
         "Rows",
         "Column of maps, e.g. image: one map for each value. With --time: hour, day, week, month, "
-        "weekday, weekend or hour-of-day. Twice for a map of each pair.",
+        "weekday, weekend, hour-of-day, or whole for one map of all days. Twice for a map of each pair.",
         show_default=False,
     ),
 ]

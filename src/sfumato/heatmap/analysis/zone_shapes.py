@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -61,7 +62,7 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
     member "crs" names, as files of before that have it; a mapping is in the units of the map.
 
     Args:
-        zones: A GeoJSON file of polygons, or a mapping from names to coordinates.
+        zones: A GeoJSON file of polygons, its content as a mapping, or a mapping from names to coordinates.
         name: The property of the file that names a zone.
 
     Returns:
@@ -76,9 +77,12 @@ def read_zones(zones: str | Path | Mapping[str, Any], *, name: str = "name") -> 
         4.0
 
     """
-    if isinstance(zones, Mapping):
+    if isinstance(zones, Mapping) and isinstance(zones.get("type"), str):
+        data, zones = json.dumps(dict(zones)).encode(), "the GeoJSON"
+    elif isinstance(zones, Mapping):
         return _checked([(key, _coordinates(key, value)) for key, value in zones.items()])
-    data = read_bytes(zones, undone=UNDONE)
+    else:
+        data = read_bytes(zones, undone=UNDONE)
     features = features_of(data, str(zones), undone=UNDONE)
     named: list[tuple[str, tuple[Polygon, ...]]] = []
     for one in features:

@@ -134,6 +134,9 @@ class Ledger:
         found = [Entry.from_json({**row.body, "hash": row.hash}) for row in rows]
         return _stated(self._now(), tuple(found[max(0, len(found) - last) :]), 2)
 
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, per {self.header.unit} of {str(self.header.source)!r})"
+
     def _repr_html_(self) -> str:
         return self.recent()._repr_html_()
 

@@ -41,6 +41,8 @@ system:  ## install what the tests need beyond Python: a C compiler, Java for Sp
 	@command -v npm >/dev/null || { $(call debian,npm); }
 	@test -d .venv/micropython/node_modules || { mkdir -p .venv/micropython; cp devices/micropython/package*.json .venv/micropython; \
 	  npm ci --silent --no-audit --no-fund --prefix .venv/micropython; }
+	@test -d .venv/page/node_modules || { mkdir -p .venv/page; cp tests/web/package*.json .venv/page; \
+	  npm ci --silent --no-audit --no-fund --prefix .venv/page; }
 
 lint: setup  ## ruff: rules and format
 	@$(BIN)/ruff check --quiet

@@ -885,6 +885,16 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_readings.py::test_rounding_and_the_sensors_step_are_counted",
         "assert",
     ),
+    "gains of sensors not in their sensitivity": Saboteur(
+        sensors.gains_not_checked,
+        "tests/sensing/test_noise_each.py::test_no_move_of_mass_costs_more_than_the_weighted_sensitivity[line]",
+        "assert",
+    ),
+    "gains rounded towards less noise": Saboteur(
+        sensors.gains_rounded_the_wrong_way,
+        "tests/sensing/test_noise_each.py::test_readings_are_divided_by_no_less_than_they_should_be",
+        "assert",
+    ),
     "the step of a device never written": Saboteur(
         sensors.step_never_written,
         "tests/sensing/test_keys.py::test_each_start_takes_one_step_and_leaves_only_the_next",

@@ -38,6 +38,7 @@ DOORS: dict[str, set[str]] = {
     "network": {"spaces", "files", "privacy", "sensing", "figures"},
     "cli": GROUND | CAPABILITIES | {"report", "web", "network"},
     "web": GROUND | CAPABILITIES | {"report", "cli"},
+    "widget": {"heatmap", "sensing", "web"},
 }
 FRONT_DOORS = {"cli", "web"}
 # What every room may import, and what nobody needs a door for.

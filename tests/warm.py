@@ -146,7 +146,10 @@ def build_commands() -> None:
     """The tree of all commands, which a fork need not build again: a quarter of what one takes."""
     typer = importlib.import_module("typer.main")
     vars(typer)["get_command"] = build = functools.cache(vars(typer)["get_command"])
-    build(importlib.import_module("sfumato.cli.main").app)
+    root = importlib.import_module("sfumato.cli.main")
+    build(root.app)
+    # What is built already is not built again in part.
+    vars(root)["tree_for"] = lambda _: root.app
 
 
 def main() -> None:

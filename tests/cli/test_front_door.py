@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 
 import sfumato
 from sfumato import report
-from sfumato.cli.main import app
+from sfumato.cli.main import app, tree_for
 from sfumato.heatmap import read_heatmap
 from sfumato.heatmap.benchmark import demo_city
 from sfumato.privacy import Ledger, PureDP
@@ -95,6 +95,29 @@ def test_heavy_packages_wait_until_they_are_needed(words: list[str]) -> None:
     assert not set(HEAVY) & set(loaded.split())
     # Starting takes as long as modules take to read: their number is the same on every machine.
     assert len(loaded.split()) < MODULES
+
+
+def test_a_command_is_built_without_the_others_where_nobody_looks_at_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [
+        *(one.name for one in app.registered_groups),
+        *(one.name for one in app.registered_commands),
+    ]
+    for name in map(str, names):
+        small = tree_for([name, "--help"])
+        assert len([*small.registered_groups, *small.registered_commands]) == 1
+        whole, part = (CliRunner().invoke(tree, [name, "--help"]) for tree in (app, small))
+        assert (part.exit_code, part.output) == (whole.exit_code, whole.output)
+    assert len([*app.registered_groups, *app.registered_commands]) == len(names)
+    for words in ([], ["--help"], ["--version"], ["ledgers"], ["--config", "ledger"]):
+        assert tree_for(words) is app
+    for variable in ("SFUMATO_HEATMAP_RELEASE_EPSILON", "_SFUMATO_COMPLETE"):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "1")
+            assert tree_for(["ledger"]) is app
+    Path("sfumato.toml").write_text("")
+    assert tree_for(["ledger"]) is app
 
 
 def test_the_interpreter_runs_the_command_too() -> None:

@@ -71,4 +71,4 @@ def test_names_of_others_are_listed() -> None:
     assert "|spark|theirs]" in release
     assert ".json .theirs" in release
     assert "|mixture|theirs]" in said(*RECOVER)
-    assert "|matrix|theirs]" in said(*SITE)
+    assert "|matrix|theirs|weighted]" in said(*SITE)

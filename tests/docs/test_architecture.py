@@ -14,11 +14,10 @@ PAGE = (Path(__file__).parents[2] / "docs/explain/architecture.md").read_text(en
 ROOMS = {folder.name for folder in HOUSE.iterdir() if (folder / "__init__.py").is_file()}
 
 
-def test_what_is_planned_is_not_there_yet() -> None:
-    (planned,) = re.findall(r"Planned, and not there yet: (.*?)\. ", PAGE, re.DOTALL)
-    rooms = set(re.findall(r"`(\w+)`", planned))
+def test_every_door_leads_to_a_room_that_is_there() -> None:
     beside = {"errors", "_types", "_validate", "_registry", "_compiled", "_random"}
-    assert rooms == set(DOORS) - ROOMS - beside
+    assert set(DOORS) - beside == ROOMS
+    assert "not there yet" not in PAGE
 
 
 def test_every_room_has_its_doors() -> None:
@@ -29,5 +28,9 @@ def test_every_room_has_its_doors() -> None:
         for room in rooms.split(", ")
     }
     assert set(told) == ROOMS
-    for room in ROOMS - {"report", "cli"}:  # told in words: all capabilities, everything public
+    for room in ROOMS - {
+        "report",
+        "cli",
+        "web",
+    }:  # told in words: all capabilities, everything public
         assert told[room] == DOORS[room]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local, shuffle
+from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local, serve, shuffle
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
@@ -49,6 +53,7 @@ app.add_typer(shuffle.app, name="shuffle")
 app.command("demo")(demo.demo)
 app.command("emd")(emd.emd)
 app.command("leaderboard")(leaderboard.leaderboard)
+app.command("serve")(serve.serve)
 
 
 def _version(asked: bool) -> None:
@@ -90,6 +95,21 @@ def root(
         say(f"sfumato: {file} sets {', '.join(used)}", quiet=False)
 
 
+def tree_for(words: Sequence[str]) -> typer.Typer:
+    """The commands that these words can reach: to build all of them takes longer than most run.
+
+    All of them where somebody looks at the others: help of the root, a word that names none, completion
+    of words, a file of defaults, and variables, which are refused whichever command they are for.
+    """
+    asked = any(name.lstrip("_").startswith(f"{PREFIX}_") for name in os.environ)
+    if not words or asked or file_of_defaults(None) is not None:
+        return app
+    small = copy(app)
+    small.registered_groups = [one for one in app.registered_groups if one.name == words[0]]
+    small.registered_commands = [one for one in app.registered_commands if one.name == words[0]]
+    return small if small.registered_groups or small.registered_commands else app
+
+
 def main() -> None:
     """Run the command line."""
-    run_to_end(app)
+    run_to_end(tree_for(sys.argv[1:]))

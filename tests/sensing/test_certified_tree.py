@@ -148,6 +148,55 @@ def test_a_certificate_is_checked_and_one_that_is_wrong_is_found_out() -> None:
     assert checked(free, moved, answer) == ""
 
 
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"bound": NAN},
+        {"largest": [NAN]},
+        {"largest": [-99.0], "duals": NAN},
+        {"largest": [-99.0], "duals": INF},
+        {"largest": [-99.0], "duals": 0.0, "level": 1.0},
+        {"level": NAN},
+        {"level": 0.0},
+        {"bound": -1.0},
+    ],
+    ids=str,
+)
+def test_what_no_comparison_refuses_is_refused(forged: dict[str, Any]) -> None:
+    """NaN is not above any limit, and infinity times nothing is NaN: each once proved any bound at all."""
+    found, y, answer = certified()
+    told = {"bound": 0.0} | forged
+    for name in ("largest", "duals"):
+        if name in told:
+            told[name] = np.broadcast_to(told[name], getattr(found, name).shape)
+    assert checked(replace(found, **told), y, answer)
+
+
+def test_a_proof_is_checked_whatever_the_largest_mass_and_the_unit() -> None:
+    """What is allowed for rounding is no share of `max_mass`, nor of a unit in which the space is small."""
+    found, y, answer = certified()
+    ones = NETWORK.adjoint(np.linalg.lstsq(NETWORK.dense().T, np.ones(24), rcond=None)[0])
+    assert np.allclose(ones, 1)
+    most = 1e9
+    free = certify_error(NETWORK, y, answer, sigma=0.004, max_mass=most)
+    assert isinstance(free, TreeCertificate)
+    assert checked(free, y, answer, max_mass=most) == ""
+    even = free.directions.T @ np.linalg.lstsq(NETWORK.dense().T, np.ones(24), rcond=None)[0]
+    duals = np.concatenate([free.duals[: -free.largest.size], [20.0 * even] * free.largest.size])
+    none = replace(free, bound=0.0, largest=free.largest - free.bound, duals=duals)
+    assert "not proved" in checked(none, y, answer, max_mass=most)
+    small = graph_diffusion(Graph(RING.edges, lengths=np.full(24, 1e-7)), 0.5)
+    answer = Estimate(small, answer.places, answer.masses)
+    told = certify_error(small, y, answer, sigma=0.004)
+    assert isinstance(told, TreeCertificate)
+    assert check_error(told, small, y, answer, sigma=0.004, max_mass=1.0) == ""
+    less = replace(told, bound=told.bound / 2, largest=told.largest - told.bound / 2)
+    assert "not proved" in check_error(less, small, y, answer, sigma=0.004, max_mass=1.0)
+
+
 def test_readings_that_nothing_explains_and_parts_without_a_path() -> None:
     answer = at_cells(NETWORK, [3], [1.0])
     assert certify_error(NETWORK, -NETWORK.columns([4])[:, 0], answer, sigma=0.001) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sfumato.sensing.pipeline import (
 )
 from sfumato.sensing.recovery.merging import merge, merge_each
 from sfumato.sensing.release import Readings
+from sfumato.sensing.results.diagnostics import RecoveryDiagnostics
 from sfumato.sensing.tracking.rounds import track
 
 pytestmark = pytest.mark.unit
@@ -58,6 +60,10 @@ def test_one_missing_reading_does_not_end_an_average(tmp_path: Path) -> None:
     checked = check_recovery(found, readings=noisy, ledgers=[tmp_path / "hall.ledger"])
     assert checked.holds
     assert checked.paid
+    # What is certified rests on the noise: half of it is not that of these readings.
+    less = replace(found, sigma=0.5 * (found.sigma or 0.0), diagnostics=RecoveryDiagnostics())
+    told = check_recovery(less, readings=noisy, ledgers=[tmp_path / "hall.ledger"])
+    assert "not made from these" in told.why
 
 
 def test_the_mean_of_each_sensor_is_that_of_its_own_rounds(tmp_path: Path) -> None:

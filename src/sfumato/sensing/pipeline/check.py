@@ -100,7 +100,7 @@ def _proved(saved: RecoveryResult, name: str) -> CheckResult:
         if wrong:
             found = replace(found, holds=False, why=f"of the certified error {wrong}")
         else:
-            bound = f"the error is at most {certified.bound:.4g} with {certified.level:.0%}"
+            bound = f"the error is at most {certified.bound:.4g} with {100 * certified.level:g}%"
             found = replace(found, why=f"{found.why}; {bound}")
     return CheckResult(
         found.holds,
@@ -162,7 +162,10 @@ def _made_from(saved: Sequence[RecoveryResult], read: list[Readings]) -> bool:
 
 
 def _same(again: MergedReadings, saved: RecoveryResult) -> bool:
-    if again.names != saved.names:
+    if again.names != saved.names or again.noise is None or saved.sigma is None:
+        return False
+    # A certified error rests on the noise: half of it would prove too much.
+    if not math.isclose(again.noise, saved.sigma, rel_tol=1e-9):
         return False
     if not saved.averaged:
         return np.array_equal(again.values, saved.certificate.readings)

@@ -7,6 +7,7 @@ not to be fast.
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,9 @@ from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.spaces import Line
 
 SLACK = 1e-7
-"""By how much rounding may move a share, a direction or the bound, in shares and in parts of the line."""
+"""By how much rounding may move a direction or the bound, in parts of the line."""
+ROUNDING = 1e-12
+"""By how much it may move a term of a proof, of its size: not of `max_mass`, which may be anything."""
 MOST_ON_TREES = 12  # directions that are looked at in a plane or on a graph
 FINER = 32  # nodes of a piece: so many that a cruder bend is still a smaller one
 
@@ -51,6 +54,9 @@ def check_error(
     Returns:
         A sentence, or nothing.
     """
+    wrong = _no_numbers(found, estimate, sigma=sigma, max_mass=max_mass)
+    if wrong:
+        return wrong
     if isinstance(found, TreeCertificate):
         from sfumato.sensing.recovery.verify_tree import check_tree
 
@@ -77,18 +83,49 @@ def check_error(
             continue  # it says nothing
         least = _least_in_cells(operator, found.directions @ z, edges if found.anywhere else None)
         inside = (piece <= cut) if left else (piece > cut)
+        over = inside - stated - least - ROUNDING * (inside + abs(stated) + np.abs(least))
         excess = np.zeros(cuts + 1)
-        np.maximum.at(excess, piece, np.maximum(inside - stated - least, 0.0))
+        np.maximum.at(excess, piece, np.maximum(over, 0.0))
         cells = np.bincount(piece, minlength=cuts + 1)
-        value = float(seen @ z) + may_move * float(np.abs(z).sum())
-        value += max_mass * float(cells @ excess)
-        if value > SLACK * max_mass * cells.sum():
+        if not proved(seen, z, may_move, max_mass * cells * excess):
             side = "left" if left else "right"
             return f"the share to the {side} of {found.cuts[cut]:g} is not proved to be at most {stated:g}"
     bound = _distance(found, estimate, positions, edges, piece)
-    if bound > found.bound + SLACK * float(edges[-1] - edges[0]):
+    if not bound <= found.bound + SLACK * float(edges[-1] - edges[0]):
         return f"the shares bound the distance by {bound:g}, not by {found.bound:g}"
     return ""
+
+
+def _no_numbers(
+    found: ErrorCertificate | TreeCertificate,
+    estimate: Estimate,
+    *,
+    sigma: float,
+    max_mass: float,
+) -> str:
+    """Refuse what no comparison could: NaN is never too large."""
+    if not all(np.isfinite(one).all() for one in _numbers(found)):
+        return "it has a number that is not finite"
+    if not 0 < found.level < 1:
+        return f"its chance is a number between 0 and 1, not {found.level:g}"
+    if not (0 < sigma < math.inf and 0 < max_mass < math.inf):
+        return "it is of readings whose noise, and largest mass, are known"
+    held = estimate.masses
+    if not (np.isfinite(held).all() and (held >= 0).all() and held.sum() > 0):
+        return "it is of an answer that has mass"
+    return ""
+
+
+def _numbers(found: ErrorCertificate | TreeCertificate) -> list[FloatArray]:
+    told = (getattr(found, one.name) for one in fields(found))
+    return [np.asarray(one, dtype=np.float64) for one in told]
+
+
+def proved(seen: FloatArray, dual: FloatArray, may_move: float, over: FloatArray) -> bool:
+    """Whether y'z + e |z|_1 + what cells may be over is at most 0, up to its own rounding."""
+    reads, moves, cells = seen * dual, may_move * np.abs(dual), over.sum()
+    size = np.abs(reads).sum() + moves.sum() + cells
+    return bool(reads.sum() + moves.sum() + cells <= ROUNDING * size < math.inf)
 
 
 def wrong_directions(

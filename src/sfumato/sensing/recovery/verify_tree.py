@@ -16,7 +16,13 @@ from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_tree import TreeCertificate
-from sfumato.sensing.recovery.verify_error import MOST_ON_TREES, SLACK, wrong_directions
+from sfumato.sensing.recovery.verify_error import (
+    MOST_ON_TREES,
+    ROUNDING,
+    SLACK,
+    proved,
+    wrong_directions,
+)
 from sfumato.spaces import Grid
 
 FINER = 8  # parts of a cell's side: so many that a cruder bend is still a smaller one
@@ -108,14 +114,12 @@ def check_tree(
     count = found.directions.shape[1]
     may_move = sigma * float(ndtri((1 + found.level ** (1 / count)) / 2))
     for (cost, most, what), z, reads in zip(stated, found.duals, least, strict=True):
-        size = max(1.0, float(np.abs(cost).max()))
-        if most >= cost.max() - SLACK * size:
+        if most >= cost.max() - SLACK * float(np.abs(cost).max()):
             continue  # it says nothing
-        value = float(seen @ z) + may_move * float(np.abs(z).sum())
-        value += max_mass * float(np.maximum(cost - most - reads, 0.0).sum())
-        if value > SLACK * size * max_mass * space.size:
+        over = cost - most - reads - ROUNDING * (np.abs(cost) + abs(most) + np.abs(reads))
+        if not proved(seen, z, may_move, max_mass * np.maximum(over, 0.0)):
             return f"the mass {what} is not proved to cost at most {most:g}"
-    if bound > found.bound + SLACK * max(1.0, float(reach.max())):
+    if not bound <= found.bound + SLACK * float(reach.max() + lengths.sum()):
         return f"the shares bound the distance by {bound:g}, not by {found.bound:g}"
     return ""
 

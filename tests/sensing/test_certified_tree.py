@@ -177,9 +177,7 @@ def test_what_no_comparison_refuses_is_refused(forged: dict[str, Any]) -> None:
 
 def test_a_proof_is_checked_whatever_the_largest_mass_and_the_unit() -> None:
     """What is allowed for rounding is no share of `max_mass`, nor of a unit in which the space is small."""
-    found, y, answer = certified()
-    ones = NETWORK.adjoint(np.linalg.lstsq(NETWORK.dense().T, np.ones(24), rcond=None)[0])
-    assert np.allclose(ones, 1)
+    _, y, answer = certified()
     most = 1e9
     free = certify_error(NETWORK, y, answer, sigma=0.004, max_mass=most)
     assert isinstance(free, TreeCertificate)

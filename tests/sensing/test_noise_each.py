@@ -8,11 +8,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from numpy.random import Generator
 from scipy import stats
 from tests.chance import LEVEL
 
+from sfumato._types import FloatArray
 from sfumato.audit import assert_private
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
@@ -32,6 +34,8 @@ from sfumato.sensing import (
     sensitivity,
     unseal_readings,
 )
+from sfumato.sensing.model.changes import Largest
+from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import SMALLEST_GAIN, weighted
 from sfumato.sensing.model.site import Site
@@ -39,7 +43,7 @@ from sfumato.sensing.pipeline import make_device_key, make_master_key, price_rel
 from sfumato.sensing.planning.noise_weights import noise_each
 from sfumato.sensing.release.exact import in_sources
 from sfumato.sensing.release.noise_plan import NoisePlan
-from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.release.readings import quantise, release_snapshot
 from sfumato.sensing.render import plan_text
 from sfumato.sensing.results.plan import SensorPlan
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -106,6 +110,45 @@ def test_no_move_of_mass_costs_more_than_the_weighted_sensitivity(
     assert sensitivity(weighted(operator, same), neighbors).l2 == pytest.approx(
         2 * one.l2, rel=1e-9
     )
+
+
+class Louder(HeatLine):
+    """An operator from outside that is one of ours, thrice as loud, and says so."""
+
+    kind = "louder"
+
+    def columns(self, cells: npt.ArrayLike) -> FloatArray:
+        return 3 * super().columns(cells)
+
+    def changes(self, *, over_distance: bool) -> Largest:
+        found = super().changes(over_distance=over_distance)
+        return replace(found, l2=3 * found.l2, per_sensor=3 * found.per_sensor)
+
+
+def test_what_an_operator_says_of_itself_counts_also_where_it_is_one_of_ours() -> None:
+    line = heat_line(sources=30, sensors=9, diffusion_time=0.01)
+    loud = Louder(line.space, line.sensors, line.diffusion_time)
+    neighbors, gains = MovedMass("1/10", "line"), np.linspace(0.5, 2, 9)
+    assert sensitivity(weighted(loud, np.ones(9)), neighbors).l2 >= sensitivity(loud, neighbors).l2
+    ours = sensitivity(weighted(line, gains), neighbors).l2
+    assert sensitivity(weighted(loud, gains), neighbors).l2 >= 3 * ours
+
+
+def test_one_place_moves_nothing_with_any_gains() -> None:
+    alone = graph_diffusion(Graph([], nodes=1), rate=1.0)
+    assert sensitivity(weighted(alone, [2.0]), MovedMass(1, "graph")).l2 == 0
+
+
+def test_a_plan_counts_the_gains_that_the_site_has(tmp_path: Path) -> None:
+    """What a step moves is the norm of the gains: a plan that lost them pays for less, or for none."""
+    site = noise_each(network()).site
+    noise, loss = plan(site, ApproxDP(1, "1e-6")), ApproxDP(1, "1e-6")
+    book = open_ledger(site, tmp_path / "net.ledger", loss).ledger
+    read = dict.fromkeys(site.sensors.names, 0.0)
+    for gains in ((), (1.0,) * 26):
+        with pytest.raises(InvalidParameter, match="counts other gains"):
+            release_snapshot(read, site, replace(noise, gains=gains), ledger=book)
+    assert book.left() == loss
 
 
 def test_the_answer_of_the_program_is_checked_and_never_worse() -> None:

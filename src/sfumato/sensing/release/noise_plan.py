@@ -35,6 +35,7 @@ from sfumato.privacy.accounting import (
 )
 from sfumato.privacy.noise import LARGEST_ROUNDED
 from sfumato.sensing.model.operators.registry import OWN
+from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
 
@@ -207,6 +208,11 @@ class NoisePlan:
         )
 
 
+def gains_counted(site: Site) -> tuple[float, ...]:
+    """The gains that a plan of this site counts: none where all sensors have one sigma."""
+    return tuple(site.gains.tolist()) if isinstance(site.operator, Weighted) else ()
+
+
 def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
     """Refuse a plan that was made for another site, or whose noise may be too little for this one.
 
@@ -220,6 +226,10 @@ def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
     """
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")
+    if noise_plan.gains != gains_counted(site):
+        raise InvalidParameter(
+            "the plan counts other gains of the sensors than the site has; nothing was charged"
+        )
     if not noise_plan.every_place and site.operator.kind not in OWN:
         raise InvalidParameter(
             f"the plan was saved before an operator like {site.operator.kind!r} had to say where its sources "

@@ -29,6 +29,7 @@ from sfumato.sensing.release.noise_plan import (
     Calibration,
     NoisePlan,
     check_noise_plan,
+    gains_counted,
     plan_noise,
 )
 from sfumato.sensing.release.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
@@ -205,7 +206,7 @@ def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analy
         loss,
         step=site.step_in_sources,
         calibration=calibration,
-        gains=tuple(site.gains.tolist()) if isinstance(site.operator, Weighted) else (),
+        gains=gains_counted(site),
     )
     return replace(made, site=site.digest)
 

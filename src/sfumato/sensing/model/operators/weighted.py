@@ -101,23 +101,27 @@ class Weighted(Operator):
         """The largest change of all readings times their gains: the weighted norm of a move.
 
         Differences come before gains, so that rounding is of the difference. What an operator from
-        outside says of itself bounds it by the largest gain, and by its sensors one by one.
+        outside says of itself bounds it by the largest gain, and by its sensors one by one; also where it
+        is one of ours with `changes` of its own.
         """
-        from sfumato.sensing.model.changes import Largest, column_changes
+        from sfumato.sensing.model.changes import Largest, column_changes, no_change
         from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
         from sfumato.sensing.model.operators.heat import HeatOperator
 
-        if isinstance(self.of, HeatOperator):
+        says = type(self.of).changes
+        if isinstance(self.of, HeatOperator) and says is HeatOperator.changes:
             from sfumato.sensing.model.heat_changes import heat_changes
 
             return heat_changes(
                 self.of, over_distance=over_distance, gains=tuple(self.gains.tolist())
             )
-        if isinstance(self.of, GraphDiffusion):
+        if isinstance(self.of, GraphDiffusion) and says is GraphDiffusion.changes:
             from sfumato.sensing.model.graph_sensitivity import weighted_changes
 
+            if self.space.size == 1:
+                return no_change(self)
             return weighted_changes(self.of, self.gains, over_distance=over_distance)
-        if columns_tell_all(self.of) and type(self.of).changes is Operator.changes:
+        if columns_tell_all(self.of) and says is Operator.changes:
             return column_changes(self.of, over_distance=over_distance, gains=self.gains)
         found = self.of.changes(over_distance=over_distance)
         alone = found.per_sensor * self.gains

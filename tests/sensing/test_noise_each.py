@@ -173,6 +173,19 @@ def test_the_answer_of_the_program_is_checked_and_never_worse() -> None:
     assert found.gain >= whole.gain > 1.3
 
 
+@pytest.mark.parametrize("keep", [0, 0.25])
+def test_room_that_is_left_makes_nobody_quieter_than_a_sixteenth(keep: float) -> None:
+    """A loud sensor that tells nothing of the communities, and two faint ones that tell all."""
+    faint = 1e-3 * np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+    loud = np.array([[0, 0, 1.0, 0, 0, 1.0]])
+    two = Graph([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (4, 5), (3, 5)])
+    site = describe_site("x", operator=linear(np.vstack([loud, faint]), two), radius=1).site
+    found, loss = noise_each(site, keep=keep), ApproxDP(1, "1e-6")
+    assert found.gains.max() > 15
+    assert plan(site, loss).sigma / plan(found.site, loss).sigmas.min() <= 16 * 1.005
+    assert 200 < found.gain <= found.most
+
+
 def test_moves_are_added_to_the_program_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     site = network()
     at_once = noise_each(site)

@@ -150,7 +150,7 @@ def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None =
     weights, most, rounds = _solved(
         moves, top, value / value.sum(), share, everywhere=chosen == "places"
     )
-    gains = _rounded_down(np.sqrt(weights))
+    gains = _rounded_down(np.sqrt(_filled(weights, moves, top)))
     made = replace(site, operator=weighted(operator, gains))
     # Not what the program says: the norm with these gains, as noise will be calibrated to it.
     gain = (
@@ -268,6 +268,16 @@ def _solved(
         chosen = np.union1d(chosen, steep[costs[steep] > 1])
         lower = np.union1d(lower, worse[np.argsort(costs[worse] / before[worse])[:MORE]])
     return best, most, rounds
+
+
+def _filled(weights: FloatArray, moves: _Moves, top: float) -> FloatArray:
+    """The same and more for all sensors, up to where the worst move costs what it does with one sigma.
+
+    Where what is wanted leaves room, noise would be scaled down instead, for some below 1/16 of one sigma.
+    """
+    costs, each = moves.costs(weights) / top, moves.costs(np.ones(weights.size)) / top
+    room = np.divide(1 - costs, each, out=np.full(costs.size, np.inf), where=each > 0)
+    return weights + max(0.0, float(room.min()))
 
 
 def _rounded_down(gains: FloatArray) -> FloatArray:

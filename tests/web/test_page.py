@@ -128,6 +128,21 @@ def test_a_map_is_planned_released_downloaded_and_checked_and_no_row_is_shown(
         assert not any(one.encode() in answer for answer in said)
 
 
+def test_numbers_that_are_none_are_refused_before_anything_is_charged(
+    client: TestClient, desk: Desk, rows: Path
+) -> None:
+    ledger, headers = book(desk), head(client)
+    for levels in ("7.9", "1e999", "99", "-1"):
+        answer = client.post("/release", json=form(rows, ledger, levels=levels), headers=headers)
+        assert answer.status_code == 400, answer.text
+    assert len(Ledger(ledger).statement().entries) == 0
+    for users in ("1e999", "0", "-3"):
+        asked = {"users": users, "west": "1", "south": "1", "east": "2", "north": "2"}
+        answer = client.get("/plan.png", params=asked, headers=headers)
+        assert answer.status_code == 400, users
+    assert client.get(f"/maps/{'0' * 16}.json?hotspots={'1' * 5000}").status_code == 400
+
+
 def test_two_at_once_cannot_overspend(client: TestClient, desk: Desk, rows: Path) -> None:
     ledger, headers = book(desk), head(client)
     keys = [f"{n:016x}" for n in (1, 2, 2)]
@@ -158,6 +173,12 @@ def test_only_our_own_page_may_ask(client: TestClient, rows: Path) -> None:
     ):
         answer = client.post("/ledger/create", json={}, headers=headers | wrong)
         assert answer.status_code == 403, wrong
+    # Nor may a page elsewhere have files looked through or cities drawn by an image; a link may lead here.
+    for kind, status in (("image", 403), ("iframe", 403), ("document", 200)):
+        asked = {"sec-fetch-site": "cross-site", "sec-fetch-dest": kind} | {
+            "sec-fetch-mode": "no-cors" if kind == "image" else "navigate"
+        }
+        assert client.get("/maps", headers=asked).status_code == status, kind
     assert client.get("/", headers={"host": "evil.example:8377"}).status_code == 403
     posts = ("/files", "/release", "/maps", "/ledger/create", "/ledger/check", "/maps/x/totals")
     for address in posts:
@@ -184,6 +205,12 @@ def test_other_addresses_ask_for_a_token(tmp_path: Path) -> None:
         entered = client.get("/?token=opener", follow_redirects=False)
         assert (entered.status_code, entered.headers["location"]) == (303, "/")
         assert client.get("/ledger").status_code == 200
+        client.cookies.clear()
+        bent = client.get("/%0d%0ax-a:b?token=opener", follow_redirects=False)
+        assert bent.headers["location"] == "/%0D%0Ax-a%3Ab"
+        client.cookies.clear()
+        bent = client.get("http://192.0.2.7//evil.example/?token=opener", follow_redirects=False)
+        assert bent.headers["location"] == "/evil.example/"
         assert client.get("/", headers={"host": "bent.example"}).status_code == 403
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from functools import lru_cache
@@ -136,7 +137,9 @@ def _pictured(asked: Mapping[str, str], bounds: Any) -> dict[str, str]:
 async def plan_picture(request: Request) -> Response:
     """A made-up city of that many people at that epsilon: a rehearsal, stamped as one."""
     asked = dict(request.query_params)
-    epsilon, users = asked.get("epsilon", "1"), min(int(_users(asked) or 1000), MOST_SHOWN)
+    epsilon, users = asked.get("epsilon", "1"), min(int(_number(asked, "users", 1000)), MOST_SHOWN)
+    if users < 1:
+        raise InvalidParameter(f"`users` is a number above 0, got {users}; nothing was drawn")
     picture = await in_thread(_city_picture, epsilon, users, _bounds(asked))
     return Response(picture, media_type="image/png")
 
@@ -194,7 +197,7 @@ def _released(desk: Desk, asked: Mapping[str, str], key: str) -> ReleaseResult:
             one_row_one_user=by_row,
             bounds=_bounds(asked),
             plane=asked.get("plane") == "yes",
-            levels=int(_number(asked, "levels", 8)),
+            levels=_whole(asked, "levels", 8),
             title=asked.get("title", "").strip(),
             note=asked.get("note", "").strip(),
             other_table=asked.get("other_table") == "yes",
@@ -237,4 +240,16 @@ def _number(asked: Mapping[str, str], name: str, default: float | None = None) -
         return default
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text):
         raise InvalidParameter(f"`{name}` is a number, got {text!r}; nothing was charged")
-    return float(text)
+    found = float(text)
+    if not math.isfinite(found):
+        raise InvalidParameter(f"`{name}` is a number below 1e308, got {text}; nothing was charged")
+    return found
+
+
+def _whole(asked: Mapping[str, str], name: str, default: int) -> int:
+    found = _number(asked, name, default)
+    if not found.is_integer():
+        raise InvalidParameter(
+            f"`{name}` is a whole number, got {asked[name].strip()}; nothing was charged"
+        )
+    return int(found)

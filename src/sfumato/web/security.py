@@ -7,7 +7,7 @@ import hmac
 import ipaddress
 import secrets
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -31,6 +31,7 @@ POLICY = "; ".join(
 )
 FRAMED = "sandbox allow-scripts; frame-ancestors 'self'"
 """Of a saved map's own page, which has a policy of its own inside: it may do nothing else to us."""
+ANOTHER = "another page may not ask this server for anything; nothing was done"
 SESSION, ADMITTED = "sfumato_session", "sfumato_admitted"
 
 
@@ -137,12 +138,14 @@ class Guard:
             shown = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
             if hmac.compare_digest(shown.encode(), self.gate.token.encode()):
                 new.append(_cookie(ADMITTED, self.gate.sign(self.gate.token)))
-                # The token goes out of the address, so that no bookmark keeps it.
+                # The token goes out of the address, so that no bookmark keeps it. Two slashes would
+                # name another host, and a line end another header.
+                location = "/" + quote(scope["path"].lstrip("/\\"))
                 await finish(
                     {
                         "type": "http.response.start",
                         "status": 303,
-                        "headers": [(b"location", scope["path"].encode())],
+                        "headers": [(b"location", location.encode())],
                     }
                 )
                 await finish({"type": "http.response.body", "body": b""})
@@ -157,14 +160,17 @@ class Guard:
                 f"this server is not known as {host!r}; if it is, begin it with that name "
                 "(`sfumato serve --name NAME`); nothing was shown"
             )
+        site = headers.get("sec-fetch-site", "same-origin")
         if method in ("GET", "HEAD", "OPTIONS"):
-            return ""
+            # A link may lead here. A page elsewhere may not have files looked through, or maps drawn, unseen.
+            led = headers.get("sec-fetch-mode") == "navigate" and (
+                headers.get("sec-fetch-dest", "document") == "document"
+            )
+            return "" if led or site in ("same-origin", "none") else ANOTHER
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return f"a page of {origin!r} may not ask this server for anything; nothing was done"
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return "another page may not ask this server for anything; nothing was done"
-        return ""
+        return "" if site in ("same-origin", "none") else ANOTHER
 
 
 def _cookie(name: str, value: str) -> str:

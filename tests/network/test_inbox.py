@@ -13,6 +13,7 @@ from tests.network.mosquitto import running_mosquitto
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.local import Answer, AnswerDesk, design, first_question, gather_answers
 from sfumato.network import BrokerConfig, MqttClient, listen_to, read_inbox
+from sfumato.network.topics import level_of
 
 PATIENCE = 60.0
 
@@ -74,6 +75,11 @@ def test_answers_of_a_topic_are_kept_once_each_and_come_again_if_they_were_not(
                 (names[1], lines[names[2]], "malformed"),  # on the topic of another
                 (names[2], b"{", "malformed"),
                 (names[2], b" " * 2**17, "malformed"),
+                (
+                    names[2],
+                    lines[names[2]].decode().encode("utf-16"),
+                    "malformed",
+                ),  # no line of a file
                 (names[2], lines[names[2]], "counted"),
             ):
                 phones.publish(topic(name), line)
@@ -92,7 +98,7 @@ def sent(question: str, device: str, report: tuple[int, ...]) -> bytes:
 
 
 def topic(device: str) -> str:
-    return f"spring/{device}/answers"
+    return f"spring/{level_of(device)}/answers"
 
 
 @pytest.mark.unit
@@ -116,3 +122,6 @@ def test_an_inbox_says_who_sent_a_message_and_whether_it_is_sealed() -> None:
     assert plain.sender_of("t") is None
     assert (secure.broker.is_tls, secure.broker.username) == (True, "u")
     assert secure.sender_of("a/p%2Fq") == "p/q"
+    # One name has one spelling: else who may write to one of these topics answers for another user.
+    for level in ("p%2fq", "p q", "%70", "p%20q%", "%ff", ""):
+        assert secure.sender_of(f"a/{level}") == "", level

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from sfumato.errors import InvalidParameter
 from sfumato.network.collector.subscription import Subscription
 from sfumato.network.mqtt import BrokerConfig
+from sfumato.network.topics import level_of
 
 PORTS = {"mqtt": False, "mqtts": True}
 """What the two schemes say of TLS."""
@@ -32,9 +33,17 @@ class Inbox:
     topic: str
 
     def sender_of(self, topic: str) -> str | None:
-        """Who sent a message, by its topic; None where the inbox does not say."""
+        """Who sent a message, by its topic; None where the inbox does not say.
+
+        A name has one spelling, `level_of` it: of two users at the broker none is the other. In another
+        spelling it is nobody, "".
+        """
         levels = self.topic.split("/")
-        return unquote(topic.split("/")[levels.index("+")]) if "+" in levels else None
+        if "+" not in levels:
+            return None
+        level = topic.split("/")[levels.index("+")]
+        name = unquote(level)
+        return name if name and level_of(name) == level else ""
 
 
 def read_inbox(

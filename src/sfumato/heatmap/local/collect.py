@@ -101,7 +101,10 @@ class Collector:
         self, line: str | bytes, keep: Callable[[], None] | None, sender: str | None
     ) -> Verdict:
         try:
-            answer = Answer.from_json(json.loads(line))
+            # In another encoding, which JSON may guess, it could not be kept as a line, and would come
+            # again and again.
+            text = line.decode("utf-8-sig") if isinstance(line, bytes) else line
+            answer = Answer.from_json(json.loads(text))
         except (InvalidInput, ValueError, RecursionError):
             return "malformed"
         if sender is not None and answer.device != sender:

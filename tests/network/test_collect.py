@@ -275,13 +275,23 @@ def test_state_is_pushed_when_it_changes_and_the_end_is_said(hall: Site, tmp_pat
         assert json.loads(second["data"])["connected"] is True
         # As many more as may listen, and then one too many.
         more = [HTTPConnection("127.0.0.1", port, timeout=WAIT) for _ in range(MAX_LISTENERS)]
-        stranger = {"Origin": "http://localhost:1.evil.example"}
+        # A page elsewhere can read nothing, and takes no place from who can.
+        for stranger in (
+            {"Origin": "http://localhost:1.evil.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+        ):
+            away = HTTPConnection("127.0.0.1", port, timeout=WAIT)
+            away.request("GET", "/events", headers=stranger)
+            refused = away.getresponse()
+            assert refused.status == 403
+            assert refused.headers["Access-Control-Allow-Origin"] is None
+            away.close()
         answers = []
         for one in more:
-            one.request("GET", "/events", headers=stranger)
+            one.request("GET", "/events")
             answers.append(one.getresponse())
         assert [one.status for one in answers] == [200] * (MAX_LISTENERS - 1) + [503]
-        assert answers[0].headers["Access-Control-Allow-Origin"] is None
     assert event(answer)["event"] == "end"
     for open_ in [link, *more]:
         open_.close()

@@ -130,6 +130,12 @@ def _handler(
             if host not in OURS:
                 self._answer(403, "text/plain", "asked by another name than this machine's\n")
                 return
+            # It could not read an answer, but hold the place of a listener.
+            origin, where = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site")
+            ours = OUR_ORIGIN.fullmatch(origin) if origin else where != "cross-site"
+            if not ours:
+                self._answer(403, "text/plain", "asked by a page of another machine\n")
+                return
             match self.path:
                 case "/state.json":
                     self._answer(200, "application/json", json.dumps(state().to_json()) + "\n")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,15 +37,17 @@ from sfumato.sensing import (
     unseal_readings,
 )
 from sfumato.sensing.model.changes import Largest
+from sfumato.sensing.model.level import Level
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import SMALLEST_GAIN, weighted
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline import make_device_key, make_master_key, price_release, simulate_site
+from sfumato.sensing.pipeline.track import _level
 from sfumato.sensing.planning.noise_weights import noise_each
 from sfumato.sensing.release.exact import in_sources
 from sfumato.sensing.release.noise_plan import NoisePlan
-from sfumato.sensing.release.readings import quantise, release_snapshot
+from sfumato.sensing.release.readings import Readings, quantise, release_snapshot
 from sfumato.sensing.render import plan_text
 from sfumato.sensing.results.plan import SensorPlan
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -293,6 +297,10 @@ def test_a_release_is_paid_sealed_recovered_and_unsealed(tmp_path: Path) -> None
     assert [value for *_, value in whole] == pytest.approx(
         [exact[name] for _, name, _ in whole], abs=1e-4
     )
+    saved = json.loads(out.read_text())
+    saved["snapshots"][0]["names"][0] = site.off[0]
+    with pytest.raises(InvalidInput, match="switched off"):
+        Readings.from_json(saved)
     found = recover_sources(out, estimator="least")
     assert found.certificate.status == "optimal"
     table = recover_sources(tmp_path / "noisy.csv", site=site, estimator="least")
@@ -302,6 +310,12 @@ def test_a_release_is_paid_sealed_recovered_and_unsealed(tmp_path: Path) -> None
         recover_sources(out, fit=["offset"], estimator="least")
     made_up = simulate_site(site=site, sources=1)
     assert made_up.readings == pytest.approx(before.operator.readings(made_up.sources))
+
+
+def test_an_offset_of_all_is_not_told_of_readings_times_gains() -> None:
+    site = replace(noise_each(network()).site, level=Level(Fraction(1)))
+    scene: Any = None  # of which nothing is looked at
+    assert _level(scene, site) is None
 
 
 def test_plans_are_saved_with_their_gains_and_old_ones_open() -> None:

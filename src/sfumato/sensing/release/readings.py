@@ -112,6 +112,8 @@ class Readings:
             known, named = set(site.sensors.names), f"(set {site.sensors.digest[:16]})"
             if not snapshots or any(not known.issuperset(snapshot.names) for snapshot in snapshots):
                 raise ValueError("it has no snapshot, or one of a sensor that the site has not")
+            if any(not set(site.off).isdisjoint(snapshot.names) for snapshot in snapshots):
+                raise ValueError("it has readings of a sensor that is switched off")
             if any(named not in snapshot.guarantee.unit for snapshot in snapshots):
                 raise ValueError("its promise is for other sensors than those of its site")
             return Readings(site, snapshots)

@@ -211,5 +211,8 @@ def test_a_recovery_in_a_plane_says_how_wrong_it_can_be_and_its_check_reads_it()
     assert f"at worst: within {error.bound:.3g} of the truth with 90 %" in str(found)
     told = check_recovery(RecoveryResult.from_json(found.to_json()))
     assert told.holds
-    assert f"the error is at most {error.bound:.4g} with 90%" in told.why
+    said = (
+        f"the error is at most {error.bound:.4g} with 90%, of sources anywhere up to 1, noise 0.1"
+    )
+    assert said in told.why
     assert "duals" not in found.summary()["certified_error"]

@@ -100,7 +100,12 @@ def _proved(saved: RecoveryResult, name: str) -> CheckResult:
         if wrong:
             found = replace(found, holds=False, why=f"of the certified error {wrong}")
         else:
-            bound = f"the error is at most {certified.bound:.4g} with {100 * certified.level:g}%"
+            # What it rests on is said: a file may state less noise, or promise for fewer sources.
+            bound = (
+                f"the error is at most {certified.bound:.4g} with {100 * certified.level:g}%, of sources "
+                f"{'anywhere' if certified.anywhere else 'at cells only'} up to {r.max_mass:g}, noise "
+                f"{saved.sigma:.4g}{', any offset' if certified.offset else ''}"
+            )
             found = replace(found, why=f"{found.why}; {bound}")
     return CheckResult(
         found.holds,

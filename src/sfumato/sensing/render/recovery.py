@@ -243,7 +243,7 @@ def _certified(result: RecoveryResult) -> list[str]:
     if found is None:
         return []
     top = result.certificate.max_mass
-    where = "anywhere" if found.anywhere else "in cells"
+    where = "anywhere" if found.anywhere else "at cells only"
     known = "any offset, " if found.offset else ""
     least = (
         f"; no answer can be certified below {found.least:.3g}"

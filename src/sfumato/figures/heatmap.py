@@ -11,7 +11,7 @@ from sfumato._types import FloatArray
 from sfumato.figures.legend import draw_legend, lay_over
 from sfumato.figures.map_sheet import Frame, Words, draw_places, new_sheet
 from sfumato.figures.overlay import Overlay, draw_outline, draw_overlay, explain
-from sfumato.figures.style import FRAME, Pixels, palette, shades
+from sfumato.figures.style import FRAME, Pixels, opaque, palette, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +92,7 @@ def _map(
     if under is not None:
         heat = shades(_resampled(values, frame, size), top=shade[0], floor=shade[1])
         axis.imshow(
-            lay_over(under, heat),
+            opaque(lay_over(under, heat)),
             extent=(low_x, high_x, *((high_y, low_y) if frame.downward else (low_y, high_y))),
             aspect="auto",
             interpolation="nearest",

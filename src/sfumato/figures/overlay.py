@@ -57,16 +57,14 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
     box = axis.get_window_extent()
     dpi = axis.figure.dpi
     segments = hatch_lines(overlay, _limits(axis), size=(box.width / dpi, box.height / dpi))
-    halo = [withStroke(linewidth=1.1, foreground="white", alpha=0.55), Normal()] if over else []
-    lines = LineCollection(
-        list(segments),
-        colors=INK if over else LINES,
-        linewidths=0.4,
-        alpha=0.55,
-        zorder=3,
-        path_effects=halo,
-    )
-    axis.add_collection(lines, autolim=False)
+    # The halo as lines of their own: an effect would be drawn piece by piece.
+    for color, thick, alpha in (
+        (("white", 1.1, 0.55), (INK, 0.4, 0.9)) if over else ((LINES, 0.4, 0.55),)
+    ):
+        lines = LineCollection(
+            list(segments), colors=color, linewidths=thick, alpha=alpha, zorder=3
+        )
+        axis.add_collection(lines, autolim=False)
     wide, high = overlay.reach
     for place, dashes in (
         *((place, "-") for place in overlay.rings),

@@ -259,13 +259,15 @@ def _band(
         return MapBand(
             level, sigma, coverage, nothing, np.median(blurred, axis=0).astype(float), all_of_it
         )
-    upper = max(_upper_tail(blurred[~empty], coverage, most=k), lost + 1)
+    there = blurred[~empty] if lost else blurred
+    upper = max(_upper_tail(there, coverage, most=k), lost + 1)
     places = [k - 1 - lost, (count - lost) // 2, count - upper]
     found = np.empty((3, rows, columns))
-    for first in range(0, rows, 32):
-        some = blurred[~empty, first : first + 32]
-        parted = np.partition(some.reshape(count - lost, -1).T, places, axis=1)
-        found[:, first : first + 32] = parted[:, places].T.reshape(3, -1, columns)
+    for first in range(0, rows, 8):
+        # Draws side by side: so few are sorted faster than parted.
+        some = np.ascontiguousarray(there[:, first : first + 8].reshape(count - lost, -1).T)
+        some.sort(axis=1)
+        found[:, first : first + 8] = some[:, places].T.reshape(3, -1, columns)
     return MapBand(level, sigma, coverage, found[0], found[1], found[2])
 
 
@@ -279,7 +281,10 @@ def _upper_tail(blurred: SmallFloats, coverage: float, *, most: int) -> int:
     """
     step = max(1, blurred.shape[1] // 64)
     some = blurred[:, ::step, ::step].reshape(len(blurred), -1)
-    from_top = len(some) - np.argsort(np.argsort(some, axis=0), axis=0)
+    from_top = np.empty(some.shape, dtype=np.int64)
+    np.put_along_axis(
+        from_top, np.argsort(some, axis=0), np.arange(len(some), 0, -1)[:, None], axis=0
+    )
     order = np.argsort(-some, axis=1)
     held = np.cumsum(np.take_along_axis(some, order, axis=1), axis=1, dtype=np.float64)
     enough = (held < HEAVY * held[:, -1:]).sum(axis=1, keepdims=True) + 1

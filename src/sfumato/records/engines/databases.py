@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sqlite3
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -81,7 +82,7 @@ def connected(url: str) -> Any:
 def _connect(url: str) -> Any:
     """The connection; where there is none, why in words of ours: a driver's may hold a password."""
     try:
-        connection = ibis.connect(url)
+        connection = _sqlite(url) or ibis.connect(url)
     except ImportError:
         found: SfumatoError = MissingPackage("")
     except Exception as problem:
@@ -92,6 +93,14 @@ def _connect(url: str) -> Any:
             weakref.finalize(connection, connection.con.close)
         return connection
     raise found
+
+
+def _sqlite(url: str) -> Any:
+    """A file of SQLite without pandas, which Ibis loads to take its moments; None for another URL."""
+    scheme, _, path = url.partition("://")
+    if scheme != "sqlite" or any(one in path for one in "?#%"):
+        return None
+    return ibis.sqlite.from_connection(sqlite3.connect(path))
 
 
 _REASONS = {

@@ -67,10 +67,10 @@ def duckdb_engine(database: Path | None = None) -> Any:
 
 
 def arrow_table(rows: Any) -> pa.Table:
-    """Rows of any engine as a table of Arrow; of a DuckDB of our own without pandas.
+    """Rows of any engine as a table of Arrow; of a DuckDB of our own and of SQLite without pandas.
 
-    Ibis loads it, half a second, for every table that DuckDB gives back, and has no need of it. What
-    else Ibis does before, for functions and tables of the caller's, a connection made here has none of.
+    Ibis loads it, half a second, for every table that these give back, and has no need of it. What
+    else Ibis does before, for functions and tables of the caller's, a query of ours has no need of.
 
     Args:
         rows: A table of Ibis.
@@ -82,6 +82,11 @@ def arrow_table(rows: Any) -> pa.Table:
     engine: Any = rows.get_backend()
     if id(engine) in _OURS:
         return engine.con.sql(engine.compile(rows)).to_arrow_table()
+    if engine.name == "sqlite":
+        found = zip(*engine.con.execute(engine.compile(rows)), strict=True)
+        schema = rows.schema().to_pyarrow()
+        columns = list(found) or [()] * len(schema)
+        return pa.table([pa.array(*one) for one in zip(columns, schema.types, strict=True)], schema)
     return rows.to_pyarrow()
 
 

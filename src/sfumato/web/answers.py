@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import re
 import traceback
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -91,6 +93,7 @@ def answering(
         from sfumato.web.desk import TooLarge
 
         try:
+            check_text(*request.query_params.values(), *map(str, request.path_params.values()))
             return await handler(request)
         except SfumatoError as problem:
             code = exit_code(problem)
@@ -101,6 +104,8 @@ def answering(
             named = Path(str(problem.filename)).name if problem.filename else "a file"
             said = f"{named}: {problem.strerror or 'it could not be read'}; nothing more was done"
             return refuse(request.scope, said, status=422, code=INVALID)
+        except HTTPException:
+            raise
         except Exception as problem:
             # Its text may quote a row: the terminal is told, the browser its kind alone.
             traceback.print_exc()
@@ -114,10 +119,14 @@ def answering(
 
 async def fields(request: Request) -> dict[str, str]:
     """The fields of a form that our own page sent; refused without the page's token."""
-    size = int(request.headers.get("content-length") or 0)
-    if size > LARGEST_FORM:
-        raise InvalidInput(
-            f"a form has at most {LARGEST_FORM:,} bytes, got {size:,}; nothing was done"
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal():  # sent in pieces it has no end
+        raise HTTPException(411)
+    if int(length) > LARGEST_FORM:
+        from sfumato.web.desk import TooLarge
+
+        raise TooLarge(
+            f"a form has at most {LARGEST_FORM:,} bytes, got {int(length):,}; nothing was done"
         )
     kind = request.headers.get("content-type", "")
     if kind.startswith("application/json"):
@@ -128,11 +137,23 @@ async def fields(request: Request) -> dict[str, str]:
             raise InvalidInput("the body is no JSON; nothing was done") from None
         if not isinstance(sent, dict):
             raise InvalidInput("the body is one JSON object; nothing was done")
-        return {str(name): "" if one is None else str(one) for name, one in sent.items()}
+        found = {str(name): "" if one is None else str(one) for name, one in sent.items()}
+        check_text(*found.values())
+        return found
     form = await request.form(max_files=0, max_fields=100)
     found = {name: value for name, value in form.items() if isinstance(value, str)}
     check_csrf(request, found.get("csrf") or request.headers.get("x-csrf-token", ""))
+    check_text(*found.values())
     return found
+
+
+def check_text(*sent: str) -> None:
+    """Refuse what no file name, no ledger and no page can hold: NUL, halves of characters."""
+    for one in sent:
+        if re.search("[\0\ud800-\udfff]", one):
+            raise InvalidParameter(
+                f"NUL and halves of characters are no text, got {one!r}; nothing was done"
+            )
 
 
 def check_csrf(request: Request, shown: str) -> None:

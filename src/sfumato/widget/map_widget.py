@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 RENDER = """
 export default { async render({ model, el }) {
+  // JupyterLab leaves the arrow keys to what has the focus.
+  el.addEventListener("focusin", (event) => { event.target.dataset.lmSuppressShortcuts = "true"; });
   const box = document.createElement("div");
   el.append(box);
   const shown = await showHere(box, model.get("view"));

@@ -11,10 +11,12 @@ const slider = (model, trait, name, low, high, told) => {
   return label;
 };
 export default { render({ model, el }) {
+  // JupyterLab leaves the arrow keys to what has the focus.
+  el.addEventListener("focusin", (event) => { event.target.dataset.lmSuppressShortcuts = "true"; });
   const panel = document.createElement("div"), shown = document.createElement("div");
   panel.className = "sf-plan";
   panel.append(
-    slider(model, "epsilon", "epsilon", -2, 1, (n) => n.toPrecision(2)),
+    slider(model, "epsilon", "epsilon", Math.log10(0.05), Math.log10(20), (n) => n.toPrecision(2)),
     slider(model, "users", "users", 2, 7, (n) => Number(n.toPrecision(2)).toLocaleString("en")));
   shown.setAttribute("aria-live", "polite");
   // The kernel's own words, each of them escaped there.

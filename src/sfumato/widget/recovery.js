@@ -1,4 +1,6 @@
 export default { render({ model, el }) {
+  // JupyterLab leaves the arrow keys to what has the focus.
+  el.addEventListener("focusin", (event) => { event.target.dataset.lmSuppressShortcuts = "true"; });
   const rounds = model.get("rounds"), shown = document.createElement("div");
   const show = (n) => { shown.innerHTML = rounds[n]; };  // made and escaped by the kernel
   if (rounds.length > 1) {

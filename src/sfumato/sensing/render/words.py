@@ -111,7 +111,11 @@ def text_of(lines: list[Any]) -> str:
     from rich.markup import escape as plain_markup
 
     out = StringIO()
-    console = Console(file=out, width=200, highlight=False, emoji=False, no_color=True)
+    # Never into the notebook that asks: rich would print there, and the text would be empty.
+    console = Console(
+        file=out, width=200, highlight=False, emoji=False, no_color=True,
+        force_jupyter=False, force_terminal=False,
+    )  # fmt: skip
     for line in lines:
         console.print(plain_markup(line) if isinstance(line, str) else line, soft_wrap=True)
     return out.getvalue().rstrip("\n")
@@ -119,8 +123,9 @@ def text_of(lines: list[Any]) -> str:
 
 def page_of(text: str, picture: bytes | None = None) -> str:
     """A fragment of HTML: the text as it is, and a PNG picture below it."""
-    shown = f"<pre>{escape(text)}</pre>"
+    shown = f'<pre style="overflow-x:auto">{escape(text)}</pre>'
     if picture is None:
         return shown
     data = base64.b64encode(picture).decode("ascii")
-    return f'{shown}<img src="data:image/png;base64,{data}" style="max-width:100%">'
+    said = 'alt="The same, drawn" style="max-width:100%"'
+    return f'{shown}<img src="data:image/png;base64,{data}" {said}>'

@@ -51,7 +51,6 @@ from sfumato.sensing.release import (
     window_of,
     window_start,
 )
-from sfumato.sensing.release.noise_plan import gains_counted
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUND = re.compile(r"round ([0-9]{1,15})")
@@ -264,7 +263,7 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
             "by it; leave it out of the device; nothing was started"
         )
     plan = read_noise_plan(config.noise_plan)
-    if plan.site != site.digest or plan.gains != gains_counted(site):
+    if not plan.is_of(site):
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )

@@ -194,6 +194,10 @@ class NoisePlan:
         """Save in a new .json file; a plan is never written over another."""
         write_json(path, self.to_json())
 
+    def is_of(self, site: Site) -> bool:
+        """Whether it was made for this site, and counts its gains."""
+        return self.site == site.digest and self.gains == gains_counted(site)
+
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together.
 

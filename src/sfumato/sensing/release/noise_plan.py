@@ -35,7 +35,7 @@ from sfumato.privacy.accounting import (
 )
 from sfumato.privacy.noise import LARGEST_ROUNDED
 from sfumato.sensing.model.operators.registry import OWN
-from sfumato.sensing.model.operators.weighted import Weighted
+from sfumato.sensing.model.operators.weighted import gains_counted
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
 from sfumato.sensing.model.sensors import Sensors
 
@@ -196,7 +196,7 @@ class NoisePlan:
 
     def is_of(self, site: Site) -> bool:
         """Whether it was made for this site, and counts its gains."""
-        return self.site == site.digest and self.gains == gains_counted(site)
+        return self.site == site.digest and self.gains == gains_counted(site.operator)
 
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together.
@@ -212,11 +212,6 @@ class NoisePlan:
         )
 
 
-def gains_counted(site: Site) -> tuple[float, ...]:
-    """The gains that a plan of this site counts: none where all sensors have one sigma."""
-    return tuple(site.gains.tolist()) if isinstance(site.operator, Weighted) else ()
-
-
 def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
     """Refuse a plan that was made for another site, or whose noise may be too little for this one.
 
@@ -230,7 +225,7 @@ def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
     """
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")
-    if noise_plan.gains != gains_counted(site):
+    if noise_plan.gains != gains_counted(site.operator):
         raise InvalidParameter(
             "the plan counts other gains of the sensors than the site has; nothing was charged"
         )

@@ -20,7 +20,7 @@ from sfumato.files import read_json, write_file
 from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
 from sfumato.privacy.ledger import release_from_json
 from sfumato.privacy.runs import Run
-from sfumato.sensing.model.operators.weighted import Weighted
+from sfumato.sensing.model.operators.weighted import Weighted, gains_counted
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.release.exact import ExactReadings, check_level, in_sources, named_numbers
 from sfumato.sensing.release.keys import Device, MasterKey
@@ -29,7 +29,6 @@ from sfumato.sensing.release.noise_plan import (
     Calibration,
     NoisePlan,
     check_noise_plan,
-    gains_counted,
     plan_noise,
 )
 from sfumato.sensing.release.seal import Seal, SealedNoise, Unsealed, law_of, seal, unseal
@@ -208,7 +207,7 @@ def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analy
         loss,
         step=site.step_in_sources,
         calibration=calibration,
-        gains=gains_counted(site),
+        gains=gains_counted(site.operator),
     )
     return replace(made, site=site.digest)
 

@@ -247,3 +247,15 @@ def gains_of(operator: Operator) -> FloatArray:
         One number for each sensor.
     """
     return operator.gains if isinstance(operator, Weighted) else np.ones(len(operator.sensors))
+
+
+def gains_counted(operator: Operator) -> tuple[float, ...]:
+    """The gains that a noise plan counts: none where all sensors have one sigma.
+
+    Args:
+        operator: Any operator.
+
+    Returns:
+        One number for each sensor, or nothing.
+    """
+    return tuple(operator.gains.tolist()) if isinstance(operator, Weighted) else ()

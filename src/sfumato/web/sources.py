@@ -79,7 +79,7 @@ class Relay:
     def _state(self, text: str) -> None:
         state = json.loads(text)
         last = state.get("last") if isinstance(state, dict) else None
-        if last:
+        if isinstance(last, dict):
             self.rounds[str(last.get("time"))] = last
             while len(self.rounds) > MOST_ROUNDS:
                 self.rounds.popitem(last=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -230,3 +231,38 @@ def test_mistakes_of_one_kind_stay_of_it() -> None:
         raise caught.value
     assert again.found == mistakes.found
     assert issubclass(InvalidParameter, SfumatoError)
+
+
+def test_a_wrong_column_and_too_little_budget_are_told_before_what_reads_rows_is_loaded(
+    tmp_path: Path,
+) -> None:
+    Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
+    pq.write_table(pa.table({"who": ["a"], "lon": [11.25], "lat": [43.76]}), tmp_path / "r.parquet")
+    words = f"heatmap release r.parquet --bounds {BOX} --ledger city.ledger --out m.png"
+    for more, told, code in (
+        ("--user user --epsilon 1", "there is no column 'user', only 'who', 'lon', 'lat'", 4),
+        ("--user who --epsilon 2", "asked epsilon 2, 1 left in city.ledger", 3),
+    ):
+        run = subprocess.run(
+            [sys.executable, "-c", LOADED, *words.split(), *more.split()],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == code, run.stderr
+        assert told in run.stderr
+        # Ibis and what is below it take most of the second that such a refusal took.
+        loaded = set(json.loads(run.stdout.splitlines()[-1]))
+        assert not loaded & {"ibis", "sqlglot", "duckdb", "pandas", "matplotlib", "numba"}
+
+
+def test_files_in_the_place_of_a_pattern_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("may.csv").write_text("user,lon,lat\n", encoding="utf-8")
+    said = " ".join(refused("april.csv", "may.csv", "--epsilon", "1").replace("│", " ").split())
+    assert "unexpected argument may.csv: several files are one table by a pattern" in said
+    assert "'*.csv'" in said
+    assert "pattern" not in refused("april.csv", "nothing", "--epsilon", "1")

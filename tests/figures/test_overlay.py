@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.figures.overlay import GAP, Overlay, hatch_lines
+from sfumato.figures.overlay import GAP, WIDE_GAP, Overlay, hatch_lines
 
 pytestmark = pytest.mark.unit
 
@@ -32,6 +32,8 @@ def test_lines_of_the_hatch_lie_on_silent_cells(turned: bool) -> None:
     # rounded down.
     area = 15 / 4
     assert np.hypot(*inches.T).sum() == pytest.approx(area / GAP, rel=0.15)
+    fewer = hatch_lines(over, limits, size=(4.0, 4.0), gap=WIDE_GAP)
+    assert 0.4 * len(lines) < len(fewer) < 0.6 * len(lines)
     assert (lines[:, 1, 1] > lines[:, 0, 1]).all() != turned
     nothing = replace(over, silent=np.zeros((8, 8), dtype=bool))
     assert hatch_lines(nothing, limits, size=(4.0, 4.0)).shape == (0, 2, 2)

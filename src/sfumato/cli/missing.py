@@ -20,6 +20,7 @@ class ToldTogether(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take what is missing as None, and keep how it is called."""
+        ctx.allow_extra_args = True  # told below, in words that help
         needed = [one for one in self.params if one.required and one.param_type_name == "option"]
         try:
             rest = super().parse_args(ctx, list(args))
@@ -31,8 +32,23 @@ class ToldTogether(TyperCommand):
             finally:
                 for one in needed:
                     one.required = True
+        if rest:
+            ctx.fail(_too_many(rest))
         left_out.set(tuple(one.opts[0] for one in needed if ctx.params[one.name] in (None, (), [])))
         return rest
+
+
+def _too_many(words: list[str]) -> str:
+    """What to say of words that no option takes: most often a shell has put files in the place of a pattern."""
+    said = f"got unexpected {'argument' if len(words) == 1 else 'arguments'} {', '.join(words)}"
+    file = Path(words[0])
+    if not file.is_file():
+        return f"{said}; nothing was read"
+    pattern = file.with_name(f"*{file.suffix}")
+    return (
+        f"{said}: several files are one table by a pattern in quotes, as '{pattern}', which the shell "
+        "leaves as it is; nothing was read"
+    )
 
 
 def check_given() -> None:

@@ -21,6 +21,8 @@ Box = tuple[float, float, float, float]
 
 # Inches: between lines of the hatch, of a line of words, and of the swatch before it.
 GAP, ROW, SWATCH = 0.07, 0.19, 0.26
+# Over an image, which people want to see where the map says nothing too.
+WIDE_GAP = 2 * GAP
 DASHES = (0, (2, 2.5))
 
 
@@ -56,7 +58,12 @@ def draw_overlay(axis: Axes, overlay: Overlay, *, over: bool) -> None:
 
     box = axis.get_window_extent()
     dpi = axis.figure.dpi
-    segments = hatch_lines(overlay, _limits(axis), size=(box.width / dpi, box.height / dpi))
+    segments = hatch_lines(
+        overlay,
+        _limits(axis),
+        size=(box.width / dpi, box.height / dpi),
+        gap=WIDE_GAP if over else GAP,
+    )
     # The halo as lines of their own: an effect would be drawn piece by piece.
     for color, thick, alpha in (
         (("white", 1.1, 0.55), (INK, 0.4, 0.9)) if over else ((LINES, 0.4, 0.55),)
@@ -90,11 +97,13 @@ def draw_outline(axis: Axes, lines: Sequence[FloatArray]) -> None:
     axis.add_collection(drawn, autolim=False)
 
 
-def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> FloatArray:
+def hatch_lines(
+    overlay: Overlay, limits: Box, *, size: tuple[float, float], gap: float = GAP
+) -> FloatArray:
     """The pieces [piece, end, x and y] of slanting lines that lie on silent cells.
 
     `limits` are what the axis shows: left, bottom, right, top (turned over where y grows downward);
-    `size` is its width and height in inches, in which lines rise at 45 degrees and are GAP apart.
+    `size` is its width and height in inches, in which lines rise at 45 degrees and are `gap` apart.
     """
     if not overlay.silent.any():
         return np.zeros((0, 2, 2))
@@ -103,8 +112,8 @@ def hatch_lines(overlay: Overlay, limits: Box, *, size: tuple[float, float]) -> 
     low_x, low_y, high_x, high_y = overlay.extent
     rows, columns = overlay.silent.shape
     mask = overlay.silent.astype(np.float64)
-    step, pieces = GAP / 8, []
-    for start in np.arange(-math.ceil(high / GAP), math.ceil(wide / GAP) + 1) * GAP * math.sqrt(2):
+    step, pieces = gap / 8, []
+    for start in np.arange(-math.ceil(high / gap), math.ceil(wide / gap) + 1) * gap * math.sqrt(2):
         across = np.arange(max(0.0, start), min(wide, start + high), step)
         if not across.size:
             continue

@@ -1,5 +1,5 @@
-from .aggregate import bound_of_groups, sum_cells, sum_public_cells
-from .cells import CellSums, bound_of_sums, guard_sums
+from .aggregate import sum_cells, sum_public_cells
+from .cells import CellSums, bound_of_groups, bound_of_sums, guard_sums
 from .columns import Columns, check_columns
 from .connections import public_connection
 from .engines.protocol import RowEngine

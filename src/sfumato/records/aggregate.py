@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.privacy import UNITS, Bound, Guarded
+from sfumato.privacy import UNITS, Guarded
 from sfumato.privacy.ledger import Source, Table
 from sfumato.records.cells import CellSums, bound_of_sums, guard_sums
 from sfumato.records.columns import MAX_CAP, Columns, check_columns
@@ -38,7 +38,7 @@ from sfumato.records.groups import (
 )
 from sfumato.records.periods import Periods, in_periods
 from sfumato.records.quiet import quietly
-from sfumato.spaces import Area, Grid
+from sfumato.spaces import Area
 
 # What the columns of a query are called that tell the names in each part of the groups.
 PART_NAMES = ("group", "group2")
@@ -100,33 +100,6 @@ def sum_cells(
         masses=masses,
         table=identity,
     )
-
-
-def bound_of_groups(
-    grid: Grid,
-    groups: Groups,
-    *,
-    unit: str = "user",
-    by: str | tuple[str, ...] | None = None,
-) -> Bound:
-    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does.
-
-    Args:
-        grid: The grid of one group.
-        groups: Public names of groups, values, periods or pairs; None for one group.
-        unit: The unit of privacy.
-        by: The columns of the groups, where these are names alone.
-
-    Returns:
-        The bound of the sums.
-
-    Raises:
-        InvalidParameter: The unit does not fit the groups.
-
-    """
-    masses, clock = bounded_for(unit, groups, by)
-    of = periods_of(unit, groups)
-    return bound_of_sums(grid, count_of(groups), unit=unit, clock=clock, periods=of, masses=masses)
 
 
 def sum_public_cells(

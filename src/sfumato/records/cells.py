@@ -13,6 +13,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS, AddRemoveUser, Bound, Guarded
 from sfumato.privacy.accounting import Clock, ValueColumns
 from sfumato.privacy.ledger import Source, Table
+from sfumato.records.groups import Groups, bounded_for, count_of, periods_of
 from sfumato.spaces import Area, Grid
 
 LARGEST_CODE = 2**32
@@ -138,3 +139,30 @@ def bound_of_sums(
         clock=clock,
         periods=periods,
     )
+
+
+def bound_of_groups(
+    grid: Grid,
+    groups: Groups,
+    *,
+    unit: str = "user",
+    by: str | tuple[str, ...] | None = None,
+) -> Bound:
+    """How far one `unit` can move the sums of all groups, before any row is read, as `sum_cells` does.
+
+    Args:
+        grid: The grid of one group.
+        groups: Public names of groups, values, periods or pairs; None for one group.
+        unit: The unit of privacy.
+        by: The columns of the groups, where these are names alone.
+
+    Returns:
+        The bound of the sums.
+
+    Raises:
+        InvalidParameter: The unit does not fit the groups.
+
+    """
+    masses, clock = bounded_for(unit, groups, by)
+    of = periods_of(unit, groups)
+    return bound_of_sums(grid, count_of(groups), unit=unit, clock=clock, periods=of, masses=masses)

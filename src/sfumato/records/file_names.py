@@ -14,6 +14,10 @@ from sfumato.records.connections import public_connection
 if TYPE_CHECKING:
     from sfumato.privacy.ledger import Table
 
+SQLITE = b"SQLite format 3\0"
+# At byte 8 of a file of DuckDB.
+DUCKDB = b"DUCK"
+
 
 def is_file_list(source: Any) -> bool:
     """Whether a source is a list of paths or patterns, rather than rows.
@@ -30,6 +34,21 @@ def is_file_list(source: Any) -> bool:
         and bool(source)
         and all(isinstance(one, str | PurePath) for one in source)
     )
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file is one of DuckDB or SQLite, by how it begins.
+
+    Args:
+        path: A file that is there.
+
+    Returns:
+        Whether it is.
+
+    """
+    with path.open("rb") as opened:
+        begin = opened.read(len(SQLITE))
+    return begin == SQLITE or begin[8:12] == DUCKDB
 
 
 def named_files(source: Any) -> tuple[Path, ...]:

@@ -10,24 +10,15 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Literal, assert_never
 
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import text_files
-from sfumato.records.columns import Columns
-from sfumato.records.engines.databases import (
-    connected,
-    declared,
-    refuse_database,
-    table_in,
-    table_of_file,
-)
+from sfumato.records.columns import Columns, check_columns
 from sfumato.records.engines.protocol import Files
-from sfumato.records.engines.registry import engine_named
-from sfumato.records.engines.spark import spark_table
-from sfumato.records.file_names import check_source, is_file_list
+from sfumato.records.engines.registry import engine_named, engine_names
+from sfumato.records.file_names import check_source, is_database, is_file_list
 from sfumato.records.in_memory import arrow_table
 from sfumato.records.quiet import quietly
 from sfumato.records.text_rows import TextRows
@@ -83,28 +74,39 @@ def open_table(
         MissingPackage: The engine is not installed; the message is the install line.
 
     """
-    counter = engine_named(engine)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise InvalidParameter(
             f"a delimiter is one ASCII character, no quote and no line end, got {delimiter!r}; "
             "nothing was read"
         )
+    if isinstance(source, Path):
+        source = str(source)
+    named = is_file_list(source) or (isinstance(source, str) and "::" not in source)
+    if engine not in engine_names():
+        engine_named(engine)  # says which there are
+    # A slip of the pen in their names is told before Ibis is loaded, half a second.
+    files = _files(source, delimiter, columns) if named and connection is None else None
+
+    import ibis
+
+    from sfumato.records.engines.databases import connected, declared, table_in, table_of_file
+    from sfumato.records.engines.spark import spark_table
+
+    counter = engine_named(engine)
     if isinstance(source, ibis.expr.types.Table):
         return declared(source)
     if type(source).__module__.startswith("pyspark."):
         return spark_table(source)
-    if isinstance(source, Path):
-        source = str(source)
     in_database = not counter.runs_elsewhere and not (connection or "").startswith(MASTERS)
     if connection is not None and in_database:
         return table_in(connected(connection), source, connection.partition("://")[0])
     if isinstance(source, str) and "::" in source:
         return table_of_file(source)
     if isinstance(source, str) or is_file_list(source):
-        files = _files([source] if isinstance(source, str) else source, delimiter, columns)
+        opened = files or _files(source, delimiter, columns)
         return quietly(
-            lambda: counter.read_files(files, connection=connection),
-            f"{files.source} could not be opened by {engine}; nothing was read",
+            lambda: counter.read_files(opened, connection=connection),
+            f"{opened.source} could not be opened by {engine}; nothing was read",
         )
     rows = arrow_table(source, columns)
     return quietly(
@@ -113,8 +115,9 @@ def open_table(
     )
 
 
-def _files(sources: Sequence[str | PurePath], delimiter: str, columns: Columns | None) -> Files:
+def _files(named: str | Sequence[str | PurePath], delimiter: str, columns: Columns | None) -> Files:
     """The files that paths and patterns name, and what is public of them."""
+    sources = [named] if isinstance(named, str) else named
     found = [one for source in sources for one in _matching(str(source))]
     source = str(sources[0]) if len(sources) == 1 else f"{sources[0]} and {len(sources) - 1} more"
     paths = tuple(path for path, _ in found)
@@ -165,7 +168,10 @@ def _matching(source: str) -> list[tuple[Path, Format]]:
             )
         return [(one, "Parquet") for one in inside]
     if path.is_file():
-        refuse_database(path)
+        if is_database(path):
+            from sfumato.records.engines.databases import refuse_database
+
+            refuse_database(path)
         paths = [path]
     else:
         paths = [Path(one) for one in sorted(glob.glob(source, recursive=True))]
@@ -191,18 +197,24 @@ def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) 
     wanted = None if columns is None else set(columns.names)
 
     def types(path: Path) -> dict[str, pa.DataType]:
-        schema = pq.read_schema(path)
+        return asked(pq.read_schema(path))
+
+    def asked(schema: pa.Schema) -> dict[str, pa.DataType]:
         return {one.name: one.type for one in schema if wanted is None or one.name in wanted}
 
-    first = quietly(
-        lambda: types(paths[0]), f"{source} could not be read as Parquet; nothing was read"
+    schema = quietly(
+        lambda: pq.read_schema(paths[0]),
+        f"{source} could not be read as Parquet; nothing was read",
     )
+    first = asked(schema)
     for name in sorted((wanted or set()) - first.keys()):
         if any(part.startswith(f"{name}=") for part in paths[0].parts):
             raise InvalidInput(
                 f"columns are those inside the files, {name!r} is in the names of their folders only: write "
                 "it into the files, or give an Arrow dataset, which has it; nothing was read"
             )
+    if columns is not None:
+        check_columns(schema.names, columns)
     for other in paths[1:]:
         found = quietly(
             partial(types, other), f"{other} could not be read as Parquet; nothing was read"

@@ -171,7 +171,7 @@ def density(area: Area) -> tuple[float, str]:
         case "m":
             return 1e6, "km²"
         case "px":
-            return 1e4, "100 × 100 px"
+            return 1e6, "megapixel"  # as on a map
         case _:
             return 1.0, "square unit"
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter, MissingPackage
@@ -172,6 +171,8 @@ def hexagon_columns(
     found: dict[str, Any] = {"h3": names, "share": shares, measure.column: amounts}
     finest = finest_known(release)
     if finest is not None:
+        from scipy import sparse  # loaded for H3 alone
+
         rows, columns = (_to_raster(side, 1 << finest) for side in raster.shape)
         weights = sparse.kron(rows, columns, format="csr") @ parts
         found["low"], found["high"] = limits_of_sums(release, weights, amounts)
@@ -180,6 +181,8 @@ def hexagon_columns(
 
 def _to_raster(side: int, cells: int) -> Any:
     """The part [cell, strip] of each of some cells that is in each of `side` strips of the same length."""
+    from scipy import sparse
+
     if side <= cells:
         at = np.arange(cells) * side // cells
         return sparse.csr_array((np.ones(cells), (np.arange(cells), at)), shape=(cells, side))
@@ -213,6 +216,8 @@ def _parts_of(
         import h3.api.numpy_int as h3
     except ImportError:
         raise MissingPackage(GEO) from None
+    from scipy import sparse
+
     lattice = _lattice(area, area.grid.levels if level is None else level, chosen)
     raster = _raster(release.tiles.normalized(), lattice)
     owners: list[IntArray] = []

@@ -27,7 +27,7 @@ from sfumato.heatmap.results import HeatmapRelease, PlannedRelease, ReleaseResul
 from sfumato.privacy import Bound, Guarded, Ledger, Noise, PureDP
 from sfumato.privacy.ledger import Table
 from sfumato.privacy.runs import KeptRun, Run
-from sfumato.records import CellSums, sum_cells
+from sfumato.records import CellSums
 from sfumato.spaces import Area
 
 MAP = ""
@@ -116,6 +116,8 @@ class ReleasePlan:
             return open_rows(asked.rows, asked.area)
 
         def summed(where: Area) -> Guarded[CellSums]:
+            from sfumato.records import sum_cells  # loads Ibis, which a refusal does without
+
             return sum_cells(
                 table(),
                 asked.rows.columns,

@@ -27,7 +27,8 @@ def comparison_text(result: CompareResult) -> str:
             name = f"{result.unit}s" if what is people else "shares"
             lines += [f"  {name}: {square_text(one, what)}" for one in found.changes[:LISTED]]
             if len(found.changes) > LISTED:
-                lines.append(f"  {name}: and {len(found.changes) - LISTED} more squares")
+                more = len(found.changes) - LISTED
+                lines.append(f"  {name}: and {more} more square{'' if more == 1 else 's'}")
     if result.zones:
         lines += ["", *_columns([zone_head(result), *map(zone_row, result.zones)])]
     return "\n".join(lines)
@@ -104,10 +105,18 @@ def zone_head(result: CompareResult) -> list[str]:
 
 
 def zone_row(one: ZoneChange) -> list[str]:
-    """A zone as words of a table."""
+    """A zone as words of a table; of what lies outside the area nothing is known.
+
+    >>> zone_row(ZoneChange("Boston", 0.0, 0.0, 0.0, 0.0, 0.0, inside=0.0))[-1]
+    'outside the area'
+    """
     ends = "not known"
     if one.low is not None and one.high is not None:
         ends = f"{people(one.low, sign=True)} to {people(one.high, sign=True)}"
+    if one.inside <= 0:
+        ends = "outside the area"
+    elif one.inside < 0.995:
+        ends += f", {one.inside:.0%} inside"
     return [one.name, people(one.before), people(one.after), people(one.change, sign=True), ends]
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import ibis
 import ibis.expr.operations as ops
@@ -15,11 +15,9 @@ import ibis.expr.operations as ops
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage, SfumatoError
 from sfumato.records.connections import public_connection
 from sfumato.records.engines.duckdb import duckdb_engine
+from sfumato.records.file_names import SQLITE
 from sfumato.records.quiet import quietly
 
-SQLITE = b"SQLite format 3\0"
-# At byte 8 of a file of DuckDB.
-DUCKDB = b"DUCK"
 BACKENDS = {"postgresql": "postgres", "spark": "pyspark"}
 """Schemes whose backend Ibis calls otherwise."""
 MOST_NAMED = 10
@@ -188,12 +186,8 @@ def table_of_file(source: str) -> Any:
     return table_in(_database(path), table, str(path))
 
 
-def refuse_database(path: Path) -> None:
+def refuse_database(path: Path) -> NoReturn:
     """Refuse a file of DuckDB or SQLite that is given without the name of a table, and say its tables."""
-    with path.open("rb") as opened:
-        begin = opened.read(16)
-    if begin != SQLITE and begin[8:12] != DUCKDB:
-        return
     there = quietly(lambda: _tables(_database(path)), f"{path} could not be opened; {UNREAD}")
     raise InvalidInput(
         f"{path} is a database, of which a table is named: {path}::TABLE; there is {_only(there)}; "

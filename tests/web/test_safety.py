@@ -95,7 +95,9 @@ def test_a_hostile_name_is_shown_as_the_text_it_is_or_refused(
         tmp_path / "people.csv", header=f'user,x,y,"{SCRIPT.replace(chr(34), chr(34) * 2)}"'
     )
     sent = client.post(
-        "/files", content=rows.read_bytes(), headers=headers | {"x-file-name": quote(SCRIPT)}
+        "/files",
+        content=rows.read_bytes(),
+        headers=headers | {"x-file-name": quote(f"{SCRIPT}.csv")},
     )
     file = sent.json()["file"]
     answers = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +17,10 @@ from sfumato.widget.shown import Shown
 if TYPE_CHECKING:
     from sfumato.heatmap import HeatmapRelease
 
-RENDER = """
-export default { async render({ model, el }) {
-  // JupyterLab leaves the arrow keys to what has the focus.
-  el.addEventListener("focusin", (event) => { event.target.dataset.lmSuppressShortcuts = "true"; });
-  const box = document.createElement("div");
-  el.append(box);
-  const shown = await showHere(box, model.get("view"));
-  return () => shown.remove();
-} };
-"""
+# What it imports is in the same text: widgets load one.
+RENDER = re.sub(
+    r"(?m)^import .*$", "", (files("sfumato.widget") / "map.js").read_text(encoding="utf-8")
+)
 
 
 class MapWidget(Shown):

@@ -1,19 +1,24 @@
-"""Local rivals make maps, the best size is taken for them, and signs go by Holm; the table of the plan."""
+"""Local rivals make maps, the best size is taken for them, and signs go by Holm; liars and bands."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.heatmaps import local, local_forecast, local_rivals
-from experiments.heatmaps.local import Verdict, best, drawn, holm, paired
+from experiments.heatmaps import (
+    local,
+    local_bands,
+    local_forecast,
+    local_liars,
+    local_rivals,
+)
+from experiments.heatmaps.local import drawn
+from experiments.heatmaps.local_page import Cell, Scores, Verdict, best, holm, paired
 from experiments.heatmaps.local_rivals import RIVALS, WEAKER, Crowd, Rival, projected
 from experiments.heatmaps.protocol import chance
 
 from sfumato.heatmap.benchmark import Place, synthetic_places
-from sfumato.heatmap.local.forecast import FORECAST_TABLE
 
 pytestmark = pytest.mark.unit
 
@@ -72,23 +77,53 @@ def test_a_page_says_how_little_was_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = [Rival(one.name, (2,), RIVALS[0].run) for one in (*RIVALS, WEAKER)]
-    monkeypatch.setattr(local, "RIVALS", few[:-1])
-    monkeypatch.setattr(local, "WEAKER", few[-1])
+    monkeypatch.setattr(local_rivals, "RIVALS", few[:-1])
+    monkeypatch.setattr(local_rivals, "WEAKER", few[-1])
     places = synthetic_places(2, people=300, chance=chance)
     monkeypatch.setattr(local, "places", lambda *_: places)
     assert local.main(["--quick", "--out", str(tmp_path)]) == 0
     page = capsys.readouterr().out
-    assert "1 of 24 cells of users and epsilon, in 2 places" in page
+    assert "1 of 24 cells of users and epsilon, in\n2 places" in page
     assert "*not decided*" in page
     assert page == (tmp_path / "local.md").read_text("utf-8")
 
 
-def test_the_plan_has_a_line_for_each_of_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    for (users, epsilon), line in zip(local_forecast.DESIGN, FORECAST_TABLE, strict=True):
-        odds = math.exp(epsilon)
-        assert line[0] == pytest.approx(users * (odds - 1) ** 2 / (4 * odds), abs=0.06)
-    monkeypatch.setattr(local_forecast, "PEOPLE", 100)
-    monkeypatch.setattr(local_forecast, "CITIES", 3)
-    assert local_forecast.main(["--only", "40:1", "--check"]) == 1
-    with pytest.raises(SystemExit, match="nothing was run"):
-        local_forecast.main(["--only", "41:1"])
+def test_cells_that_were_run_are_kept_after_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that breaks off in its second cell leaves the first, and another goes on from there."""
+    place = Place("one", np.array([1]), np.array([0.5]), np.array([0.5]), np.array([1]))
+    ran: list[Cell] = []
+
+    def scores(cell: Cell, *_: object, **__: object) -> Scores:
+        if len(ran) == 1 and not (tmp_path / "resumed").exists():
+            raise KeyboardInterrupt
+        ran.append(cell)
+        names = ["local", "even map", "central", *(one.name for one in (*RIVALS, WEAKER))]
+        ways = names + [f"{one.name}, decoded" for one in RIVALS if one.name != "Laplace"]
+        return {(name, ""): [(0.5, 0.5)] for name in ways}
+
+    monkeypatch.setattr(local, "cell_scores", scores)
+    monkeypatch.setattr(local, "places", lambda *_: [place])
+    with pytest.raises(KeyboardInterrupt):
+        local.main(["--out", str(tmp_path)])
+    (tmp_path / "resumed").touch()
+    known = ["--known", str(tmp_path / "local.csv")]
+    assert local.main(["--out", str(tmp_path), "--most-users", "1000", *known]) == 0
+    assert ran == [(1000, 1.0), (1000, 3.0), (1000, 5.0), (1000, 0.5), (1000, 2.0), (1000, 4.0)]
+
+
+@pytest.mark.parametrize("epsilon", ["1", "3"])
+def test_liars_bend_a_map_through_the_decoder_and_fewer_bend_it_less(epsilon: str) -> None:
+    few, many = (local_liars.row(2000, epsilon, part, 1) for part in (0.01, 0.1))
+    without, little, much = (float(one.rstrip("%")) for one in (few[2], few[3], many[3]))
+    assert without < little < much
+    assert float(few[4]) < float(many[4])
+
+
+def test_stated_errors_and_bands_are_held_against_the_truth() -> None:
+    codes = local_forecast.clustered(9, 3000)
+    told = local_bands.judged(codes, "3", np.random.default_rng(4))
+    assert told[:2] == (1.0, 1.0)
+    assert min(told[2:4]) > 0.75
+    assert told[5] == 0

@@ -228,7 +228,8 @@ def test_an_answer_is_on_the_disk_before_its_device_is_told_that_it_counts(
     stop.set()
     thread.join(timeout=600)
     assert kept.read_text() == f"torn\n{line}\n{line}\n"
-    assert told[-1].startswith("1 answers count")
+    assert told[-2].startswith("1 answer counts")
+    assert told[-1].startswith("not counted: 1 (no answer")  # the torn line
 
 
 def evidence_over(channel: Channel) -> Evidence:

@@ -12,7 +12,7 @@ from .collect import AnswerDesk, Collector, Tally, read_answers
 from .decoder import GAUSSIAN, Evidence, decode
 from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
-from .forecast import FORECAST_TABLE, LocalPlan, plan_local, plan_text
+from .forecast import FORECAST_TABLE, LocalPlan, plan_local, plan_text, told_by
 from .maps import LocalMap, ask_next, decode_answers
 from .odds import Report, odds_below
 from .pipeline import Collected, collect_answers, collected_text, gather_answers, serve_answers
@@ -88,4 +88,5 @@ __all__ = [
     "serve_answers",
     "simulate_local_map",
     "simulate_reports",
+    "told_by",
 ]

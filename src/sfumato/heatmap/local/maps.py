@@ -132,9 +132,10 @@ class LocalMap:
         words = Words(
             title=f"Local heatmap: {self.questions[0].campaign}",
             subtitle=f"{self.users:,} devices · {self.guarantee.loss} each, on the device",
-            legend="smoothed share of all devices",
+            legend=f"smoothed share of all devices in a cell of 1/{1 << LEVEL} of a side",
             caption=f"Guarantee: {self.guarantee}.\nOff by {error.low:.3f} to {error.high:.3f} of a side "
-            f"in earth mover's distance, with a chance of about 90%. {OUTSIDE}",
+            f"in earth mover's distance, with a chance of about 90%. {OUTSIDE}\n"
+            f"Smoothed by a Gaussian of {100 * SIGMA:g}% of the side.",
         )
         frame = Frame(extent=bounds, window=bounds)
         return png_of(heatmap_figure(shares, frame, words=words, top=top, overlay=over))

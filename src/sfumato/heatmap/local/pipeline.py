@@ -108,7 +108,7 @@ def gather_answers(
         questions: Question files, in the order of rounds.
         answers: The first file is where answers are kept; it is made, or added to.
         source: Hands answers to the desk until it ends or is interrupted: HTTP, or an MQTT topic.
-        tell: Told in the end what was counted.
+        tell: Told in the end what was counted, and what was not.
 
     Raises:
         InvalidInput: No file is named, or one cannot be read.
@@ -134,7 +134,11 @@ def gather_answers(
         pass
     finally:
         log.close()
-        tell(f"{sum(collector.tally.counted):,} answers count, kept in {kept}")
+        tally = collector.tally
+        tell(f"{_count(tally)}, kept in {kept}")
+        # What did not count is kept nowhere: a flood of it is seen here or not at all.
+        for line in _not_counted(tally):
+            tell(line)
 
 
 def serve_answers(
@@ -183,15 +187,8 @@ def collected_text(result: Collected) -> str:
     """
     tally = result.tally
     rounds = ", ".join(f"{one:,} in round {number}" for number, one in enumerate(tally.counted, 1))
-    lines = [f"{sum(tally.counted):,} answers count: {rounds}"]
-    refused = [
-        (tally.repeated, "the same answer again"),
-        (tally.conflicting, "a second answer of a device: its first one counts"),
-        (tally.not_asked, "of a device that this round does not ask"),
-        (tally.other_question, "to another question"),
-        (tally.malformed, "no answer"),
-    ]
-    lines += [f"not counted: {count:,} ({why})" for count, why in refused if count]
+    lines = [f"{_count(tally)}: {rounds}"]
+    lines += _not_counted(tally)
     if result.asked is not None:
         lines.append(f"round 2 asks over {len(result.asked.cells)} cells of about equal mass")
     if result.map is not None:
@@ -204,3 +201,19 @@ def collected_text(result: Collected) -> str:
         ]
     lines += [f"wrote {one}" for one in result.files]
     return "\n".join(lines)
+
+
+def _count(tally: Tally) -> str:
+    number = sum(tally.counted)
+    return "1 answer counts" if number == 1 else f"{number:,} answers count"
+
+
+def _not_counted(tally: Tally) -> list[str]:
+    refused = [
+        (tally.repeated, "the same answer again"),
+        (tally.conflicting, "a second answer of a device: its first one counts"),
+        (tally.not_asked, "of a device that this round does not ask"),
+        (tally.other_question, "to another question"),
+        (tally.malformed, "no answer, or in another device's name"),
+    ]
+    return [f"not counted: {count:,} ({why})" for count, why in refused if count]

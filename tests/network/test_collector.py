@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +13,12 @@ import pytest
 from tests.network.networks import PERIOD, START, Twin, corridor, readings_at, twins
 
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds
+from sfumato.network.collector import Collector, NetworkConfig, Recovered, read_rounds, recoveries
 from sfumato.network.collector import collector as collector_module
 from sfumato.network.collector.closed_rounds import RoundLines
 from sfumato.network.collector.collector import Output
-from sfumato.network.collector.rounds import ClosedRound
+from sfumato.network.collector.home_assistant import HomeAssistant
+from sfumato.network.collector.rounds import BEHIND_MS, ClosedRound
 from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
 from sfumato.network.wire import WireLoss
@@ -268,6 +271,9 @@ def test_rounds_that_were_open_are_finished_however_late(
     clock.now += 100 * config.horizon_ms
     second = Collector(config, clock=clock, threads=False)
     second.turn()
+    assert second.state.waiting == 1  # the broker may have more of it
+    clock.now += BEHIND_MS
+    second.turn()
     assert [one.round for one in second.store.rounds_since(0)] == [
         START // PERIOD + n for n in range(3)
     ]
@@ -460,32 +466,113 @@ def test_clock_jumps_of_the_collector_lose_no_later_round(
     collector.close()
 
 
-def test_rounds_that_do_not_fit_in_time_are_skipped_and_said(
-    hall: Site, tmp_path: Path, rng: np.random.Generator
+class Held:
+    """A worker that stands still until it is told to go on, in its first round."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.started, self.go_on = threading.Event(), threading.Event()
+        self._recover = collector._worker._recover
+        collector._worker._recover = self
+
+    def __call__(self, closed: ClosedRound) -> Recovered:
+        self.started.set()
+        assert self.go_on.wait(600)
+        return self._recover(closed)
+
+
+def test_rounds_that_it_is_behind_with_are_put_off_and_too_many_are_skipped(
+    hall: Site, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import threading
-
-    clock, heard = Clock(), Heard()
-    config = config_of(tmp_path, hall)
-    collector = Collector(config, clock=clock, outputs=[heard])
-    started, go_on = threading.Event(), threading.Event()
-    recover = collector._worker._recover
-
-    def slow(closed: ClosedRound) -> Recovered:
-        started.set()
-        assert go_on.wait(600)
-        return recover(closed)
-
-    collector._worker._recover = slow
-    devices = twins(hall)
+    monkeypatch.setattr(recoveries, "PUT_OFF", 2 * len(hall.sensors))
+    clock, heard, told = Clock(), Heard(), list[str]()
+    config = config_of(tmp_path, hall, track=2)
+    home = HomeAssistant(
+        hall, lambda _, text, __: told.append(text), period_ms=PERIOD, prefix="homeassistant"
+    )
+    collector = Collector(config, clock=clock, outputs=[heard, home])
+    held, devices = Held(collector), twins(hall)
     walk(collector, clock, devices, range(1), rng)
-    assert started.wait(600)
+    assert held.started.wait(600)
     walk(collector, clock, devices, range(1, 6), rng)
-    assert collector.state.rounds == {"recovered": 0, "skipped": 3, "failed": 0}
-    go_on.set()
-    collector.close()
-    assert collector._counted == {"recovered": 3, "skipped": 3, "failed": 0}
-    kept = read_rounds(config.store, site=hall.digest)
-    assert [one.state for one in kept] == ["recovered", *["skipped"] * 3, *["recovered"] * 2]
+    assert (collector.state.rounds["skipped"], collector.state.waiting) == (1, 4)
+    held.go_on.set()
+    while sum(collector.state.rounds.values()) < 6:
+        collector.turn()
+    first = START // PERIOD
+    done = [(one.closed.number - first, one.found is not None) for one in heard.rounds]
+    # The newest first, then what was put off; the oldest of too many was skipped.
+    assert sorted(done) == [(0, True), (1, False), *((number, True) for number in range(2, 6))]
+    order = [number for number, found in done if found]
+    assert order == [0, 4, 5, 2, 3]
+    assert [one.track is not None for one in heard.rounds if one.found] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert collector.state.last is not None
+    assert (collector.state.last.time, collector.state.waiting) == (heard.rounds[-3].closed.time, 0)
+    assert [json.loads(text)["time"] for text in told] == [
+        one.closed.time for one in heard.rounds if one.closed.number - first in (0, 4, 5)
+    ]  # never an older one after a newer
     assert collector.state.promise is not None
     assert collector.state.promise.rounds == 6  # skipped ones were paid too
+    collector.close()
+
+
+def test_the_end_of_a_collector_waits_for_the_newest_rounds_alone(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, config = Clock(), config_of(tmp_path, hall)
+    collector = Collector(config, clock=clock)
+    held, devices = Held(collector), twins(hall)
+    walk(collector, clock, devices, range(1), rng)
+    assert held.started.wait(600)
+    walk(collector, clock, devices, range(1, 6), rng)
+    ending = threading.Thread(target=collector.close)
+    ending.start()
+    while collector._worker.waiting > 2:
+        time.sleep(0.01)
+    held.go_on.set()
+    ending.join(600)
+    kept = read_rounds(config.store, site=hall.digest)
+    assert [one.state for one in kept] == ["recovered", *["skipped"] * 3, *["recovered"] * 2]
+
+
+def test_a_round_that_comes_after_an_outage_waits_for_all_who_come_back(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    clock, heard = Clock(), Heard()
+    collector = Collector(config_of(tmp_path, hall), clock=clock, threads=False, outputs=[heard])
+    one, *others = twins(hall)
+    values = readings_at(hall, 20, rng)
+    held = [
+        [twin.send(number, values[twin.place]) for number in range(3)] for twin in (one, *others)
+    ]
+    clock.now = START + 60 * PERIOD  # the broker was away for a minute
+    for device, packets in enumerate(held):
+        if device:  # comes back when its client tries again
+            clock.now += 5 * PERIOD
+        for message in packets:
+            assert collector.take(*message) == "taken"
+        collector.turn()
+        # Rounds of now are not held up by them.
+        now = (clock.now - START) // PERIOD
+        feed(collector, [one, *others], now, rng)
+        collector.turn()
+        assert heard.rounds[-1].closed.number == START // PERIOD + now or device == 5
+    assert [len(done.closed.packets) for done in heard.rounds] == [6] * 9
+    assert "late" not in collector.state.refused
+    # Who never comes back is waited for so long, and no longer.
+    for twin in others:
+        assert collector.take(*twin.send(72, values[twin.place])) == "taken"
+    assert collector.state.waiting == 0
+    collector.turn()
+    clock.now += BEHIND_MS - 1
+    collector.turn()
+    assert len(heard.rounds) == 9
+    clock.now += 1
+    collector.turn()
+    assert heard.rounds[-1].closed.missing == (one.name,)
+    collector.close()

@@ -288,12 +288,13 @@ def _page(folder: Path, site: Site, rounds: list[Recovered], layout: dict[str, A
     """The rounds as a page with a slider."""
     from sfumato.network.collector.recoveries import live_round
 
-    there = [done for done in rounds if done.found is not None][-MAX_PAGE:]
+    found = [done for done in rounds if done.found is not None]
+    there = sorted(found, key=lambda done: done.closed.number)[-MAX_PAGE:]
     if not there:
         return None
-    found = [done.found for done in there if done.found is not None]
+    recovered = [done.found for done in there if done.found is not None]
     costs = [live_round(done.closed).cost for done in there]
-    together = LiveRecovery(site).together(found, costs)
+    together = LiveRecovery(site).together(recovered, costs)
     page = folder / "timelapse.html"
     write_file(page, draw_rounds(together, layout=layout or None))
     return page

@@ -29,7 +29,7 @@ from sfumato.network.collector.recoveries import (
     window_of,
 )
 from sfumato.network.collector.replay_window import SIZE
-from sfumato.network.collector.rounds import Rounds
+from sfumato.network.collector.rounds import ClosedRound, Rounds
 from sfumato.network.collector.state import CollectorState, DeviceState, Promise
 from sfumato.network.collector.store import (
     SqliteStore,
@@ -128,6 +128,7 @@ class Collector:
         self._counted: Counter[str] = Counter(recovered=0, skipped=0, failed=0)
         self._window: tuple[Window, int] = (None, 0)
         self._last: Recovered | None = None
+        self._newest: ClosedRound | None = None
         self._promise: Promise | None = None
         self._problem = self._output_problem = ""
         self._ending = False
@@ -245,7 +246,7 @@ class Collector:
                 sum(one.accepted for one in self._heard.values()),
                 dict(self._refused),
                 dict(self._counted),
-                self._rounds.waiting,
+                self._rounds.waiting + self._worker.waiting,
                 (self._queue.qsize() + len(self._unkept), self._queue.maxsize),
                 self._problem or self._output_problem,
                 None if last is None else last.found,
@@ -338,18 +339,25 @@ class Collector:
 
     def _count(self, done: Recovered) -> None:
         self._counted[state_of(done)] += 1
-        packets = [packet for packet, _ in done.closed.packets.values()]
-        if done.found is not None:
+        # A round that was put off is counted, and what is told is of the newest as before.
+        if self._newest is None or done.closed.number > self._newest.number:
+            self._newest = done.closed
+        if done.found is not None and (
+            self._last is None or done.closed.number > self._last.closed.number
+        ):
             self._last = done
+        packets = [packet for packet, _ in self._newest.packets.values()]
         window = window_of(packets)
         key, count = self._window
+        began = 0 if window is None else int(window[0].timestamp() * 1000)
+        first = began // self.config.period_ms
         try:
             if key != window or not count:
                 # What was paid before a restart counts too; and so do rounds that were skipped.
-                began = 0 if window is None else int(window[0].timestamp() * 1000)
-                count = self.store.count_rounds(began // self.config.period_ms)
-            self._window = (window, count + 1)
-            self._promise = promise_of(packets, window, count + 1)
+                count = self.store.count_rounds(first)
+            count += done.closed.number >= first
+            self._window = (window, count)
+            self._promise = promise_of(packets, window, count)
         except StoreFailed as problem:
             self._window, self._promise, self._problem = (None, 0), None, str(problem)
         except SfumatoError:  # what devices state cannot be added up
@@ -366,7 +374,8 @@ class Collector:
                     self._gate.remember(packet, row.payload)
         for done in self.store.rounds_since(oldest):
             self._rounds.close(done.round, done.sensors.split("\t") if done.sensors else ())
-        # Rounds that were open when the collector ended are finished, however long ago that was.
+        # Rounds that were open when the collector ended are finished, however long ago that was, and wait for
+        # what the broker has of them.
         last = self.store.last_round()
         for row in self.store.packets_since(min(oldest, last + 1)):
             packet = _decoded(row)
@@ -375,6 +384,7 @@ class Collector:
             when = packet.round_ms if row.round > last and not row.late else now
             if not row.late or self._rounds.judge(packet, now) == "late":
                 self._rounds.place(packet, when)
+        self._rounds.wait_anew(now)
 
 
 def _stored(one: _Waiting, number: int, *, late: bool) -> StoredPacket:

@@ -28,6 +28,7 @@ class HomeAssistant:
     def __init__(self, site: Site, publish: Publish, *, period_ms: int, prefix: str) -> None:
         self._site, self._publish, self._prefix = site, publish, prefix
         self._expire = max(MIN_EXPIRE, EXPIRE_ROUNDS * period_ms // 1000)
+        self._newest = -1
 
     def announce(self) -> None:
         """Publish the configuration of every entity, retained; again whenever the broker is back."""
@@ -36,9 +37,10 @@ class HomeAssistant:
         self._publish(availability_topic(self._site), "online", True)
 
     def round(self, done: Recovered, state: CollectorState) -> None:
-        """Publish what came of a round."""
+        """Publish what came of a round, unless that of a later one is published."""
         said = entity_state(self._site, done, state)
-        if said is not None:
+        if said is not None and done.closed.number > self._newest:
+            self._newest = done.closed.number
             self._publish(state_topic(self._site), json.dumps(said), False)
 
     def close(self) -> None:

@@ -51,7 +51,12 @@ def _metrics(state: CollectorState) -> Iterator[tuple[str, str, str, _Samples]]:
         "Rounds by what came of them.",
         [({"state": how}, count) for how, count in sorted(state.rounds.items())],
     )
-    yield "rounds_open", "gauge", "Rounds that wait for sensors.", [({}, state.waiting)]
+    yield (
+        "rounds_open",
+        "gauge",
+        "Rounds that wait for sensors, or to be recovered.",
+        [({}, state.waiting)],
+    )
     yield "queue_packets", "gauge", "Packets that wait to be kept.", [({}, state.queue[0])]
     yield "queue_limit", "gauge", "Packets that may wait.", [({}, state.queue[1])]
     yield (

@@ -18,7 +18,9 @@ from sfumato.sensing.results import RecoveredRound, TrackResult
 
 Window = tuple[datetime, timedelta] | None
 BACKLOG = 2
-"""Rounds that may wait while one is recovered; the oldest is skipped when another comes."""
+"""Rounds that may wait while one is recovered; when another comes, the oldest is put off."""
+PUT_OFF = 10_000
+"""Packets of rounds that are put off until there is time for them; the oldest rounds of more are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Recoveries:
         self._live = live
         self._last: deque[LiveRound] = deque(maxlen=track or 1)
         self._track, self._count = track, count
+        self._newest = -1
 
     def recover(self, closed: ClosedRound) -> Recovered:
         """One round now."""
@@ -82,14 +85,15 @@ class Recoveries:
         except (SfumatoError, ArithmeticError, ValueError) as problem:
             return Recovered(closed, None, None, str(problem))
         try:
-            followed = self._follow(one)
+            followed = self._follow(one, closed.number)
         except (SfumatoError, ArithmeticError, ValueError):
             followed = None
         return Recovered(closed, found, followed, found.failure)
 
-    def _follow(self, one: LiveRound) -> TrackResult | None:
-        if not self._track:
+    def _follow(self, one: LiveRound, number: int) -> TrackResult | None:
+        if not self._track or number < self._newest:  # what was put off is not followed any more
             return None
+        self._newest = number
         self._last.append(one)
         if len(self._last) < 2:
             return None
@@ -97,7 +101,11 @@ class Recoveries:
 
 
 class Worker:
-    """A thread that recovers rounds while packets go on to come in."""
+    """A thread that recovers rounds while packets go on to come in.
+
+    New rounds go first. Those that it is behind with, after an outage or a start, are taken up when none
+    waits; where that never is, they are skipped once there are too many of them.
+    """
 
     def __init__(
         self, recover: Callable[[ClosedRound], Recovered], *, backlog: int = BACKLOG
@@ -105,6 +113,8 @@ class Worker:
         self._recover = recover
         self._waiting: deque[ClosedRound] = deque()
         self._backlog = backlog
+        self._put_off: deque[ClosedRound] = deque()
+        self._packets = 0
         self._done: queue.SimpleQueue[Recovered] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._ending = False
@@ -112,13 +122,22 @@ class Worker:
         self._thread.start()
 
     def submit(self, closed: ClosedRound) -> None:
-        """Take a round; where too many wait, the oldest of them is skipped."""
+        """Take a round; where too many wait, the oldest of them is put off, or skipped."""
         with self._changed:
             self._waiting.append(closed)
             while len(self._waiting) > self._backlog:
                 old = self._waiting.popleft()
-                self._done.put(Recovered(old, None, problem="skipped: there was no time for it"))
+                self._put_off.append(old)
+                self._packets += len(old.packets)
+            while self._packets > PUT_OFF:
+                self._skip(self._put_off.popleft())
             self._changed.notify()
+
+    @property
+    def waiting(self) -> int:
+        """How many rounds it has not begun with."""
+        with self._changed:
+            return len(self._waiting) + len(self._put_off)
 
     def finished(self) -> list[Recovered]:
         """What came of rounds since the last call."""
@@ -130,20 +149,30 @@ class Worker:
                 return found
 
     def close(self) -> None:
-        """Recover the rounds that wait, and end."""
+        """Recover the newest rounds, skip those that were put off, and end."""
         with self._changed:
             self._ending = True
+            while self._put_off:
+                self._skip(self._put_off.popleft())
             self._changed.notify()
         self._thread.join()
+
+    def _skip(self, old: ClosedRound) -> None:
+        self._packets -= len(old.packets)
+        self._done.put(Recovered(old, None, problem="skipped: there was no time for it"))
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._ending:
+                while not (self._waiting or self._put_off or self._ending):
                     self._changed.wait()
-                if not self._waiting:
+                if self._waiting:
+                    closed = self._waiting.popleft()
+                elif self._put_off:
+                    closed = self._put_off.popleft()
+                    self._packets -= len(closed.packets)
+                else:
                     return
-                closed = self._waiting.popleft()
             try:
                 self._done.put(self._recover(closed))
             except (
@@ -162,6 +191,11 @@ class InTurn:
     def submit(self, closed: ClosedRound) -> None:
         """Recover a round."""
         self._done.append(self._recover(closed))
+
+    @property
+    def waiting(self) -> int:
+        """None waits."""
+        return 0
 
     def finished(self) -> list[Recovered]:
         """What came of rounds since the last call."""

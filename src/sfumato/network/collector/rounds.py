@@ -13,6 +13,8 @@ from sfumato.network.wire import Packet
 Placed = Literal["placed", "late", "duplicate", "too-late", "too-early"]
 
 
+BEHIND_MS = 35_000
+"""How long a round waits whose first packet came too late: devices try a broker that is back every 30 s."""
 ODD = 1e6
 """One plan is for all devices of a site: noise so many times that of others is a mistake or a lie."""
 
@@ -40,7 +42,9 @@ class ClosedRound:
 class Rounds:
     """Rounds of a network, open until all sensors are there or the grace after their end is over.
 
-    A round is closed once, and then takes nothing more: what comes for it later is late. Only rounds
+    A round is closed once, and then takes nothing more: what comes for it later is late. Where already the
+    first packet comes after the grace, the broker or the collector was away, and the others are waited for
+    as long as devices need to come back. Only rounds
     between `horizon_ms` ago and `ahead_ms` from now are looked at, by the clock of whoever collects: a
     sensor or a collector whose clock jumps loses the rounds between, and nothing else.
 
@@ -59,6 +63,7 @@ class Rounds:
     ahead_ms: int
     _open: dict[int, dict[str, tuple[Packet, int]]] = field(default_factory=dict)
     _closed: dict[int, set[str]] = field(default_factory=dict)
+    _behind: dict[int, int] = field(default_factory=dict)
 
     def number_of(self, packet: Packet) -> int:
         """The round that a packet belongs to: the nearest."""
@@ -89,7 +94,10 @@ class Rounds:
         where = self.judge(packet, now_ms)
         names = [self.sensors[place] for place in packet.sensors]
         if where == "placed":
-            there = self._open.setdefault(self.number_of(packet), {})
+            number = self.number_of(packet)
+            if number not in self._open and self._end(number) <= now_ms:
+                self._behind[number] = now_ms + BEHIND_MS
+            there = self._open.setdefault(number, {})
             there.update({name: (packet, at) for at, name in enumerate(names)})
         elif where == "late":
             self._closed[self.number_of(packet)].update(names)
@@ -99,15 +107,24 @@ class Rounds:
         """Take a round for closed, as it was when it was kept."""
         self._closed[number] = set(sensors)
 
+    def wait_anew(self, now_ms: int) -> None:
+        """Let the open rounds whose time is over wait for what the broker has of them."""
+        for number in self._open:
+            if self._end(number) <= now_ms:
+                self._behind[number] = now_ms + BEHIND_MS
+
     def due(self, now_ms: int) -> list[ClosedRound]:
         """Close the rounds whose time is over or that are complete, the oldest first; forget old ones."""
         found = []
         for number in sorted(self._open):
             there = self._open[number]
-            over = (number + 1) * self.period_ms + self.grace_ms <= now_ms
+            over = self._behind.get(number, self._end(number)) <= now_ms
             if not over and len(there) < len(self.sensors):
+                if number in self._behind:
+                    continue
                 break  # later ones wait, so that rounds come in their order
             del self._open[number]
+            self._behind.pop(number, None)
             self._closed[number] = set(there)
             odd = _odd([packet for packet, _ in there.values()])
             there = {name: one for name, one in there.items() if one[0].device not in odd}
@@ -123,6 +140,10 @@ class Rounds:
     def waiting(self) -> int:
         """How many rounds are open."""
         return len(self._open)
+
+    def _end(self, number: int) -> int:
+        """When the grace of a round is over."""
+        return (number + 1) * self.period_ms + self.grace_ms
 
 
 def _odd(packets: list[Packet]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class CollectorState:
         accepted: Packets that were taken and kept.
         refused: Packets that were refused, by reason; "late" ones were kept.
         rounds: How many rounds were recovered, skipped or failed.
-        waiting: Rounds that are open.
+        waiting: Rounds that are open, or closed and not yet recovered.
         queue: Packets that wait to be kept, and the most that may.
         store_problem: Why nothing can be kept at the moment; "" where all is well.
         last: The last round that was recovered.

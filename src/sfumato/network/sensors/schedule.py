@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import queue
 import re
-import threading
 import time
 from dataclasses import dataclass
 from typing import Protocol
@@ -87,10 +87,12 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The clock of the system; `stop` ends a wait."""
+    """The clock of the system; `stop` ends a wait, from a signal too."""
 
     def __init__(self) -> None:
-        self._stopped = threading.Event()
+        # Not an Event: its `set` waits for a lock that the thread which a signal interrupts may hold.
+        self._stop: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._is_stopped = False
 
     def now_ms(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -102,16 +104,21 @@ class SystemClock:
 
     def wait_until(self, moment_ms: int) -> bool:
         """Wait, and look at the clock again meanwhile; False if it was stopped."""
-        while not self._stopped.is_set():
+        while not self._is_stopped:
             left = (moment_ms - self.now_ms()) / 1000
             if left <= 0:
                 return True
-            self._stopped.wait(min(left, LOOK))
+            try:
+                self._stop.get(timeout=min(left, LOOK))
+            except queue.Empty:
+                continue
+            self._stop.put(None)  # for others that wait
         return False
 
     def stop(self) -> None:
         """End this wait and all others."""
-        self._stopped.set()
+        self._is_stopped = True
+        self._stop.put(None)
 
 
 def parse_period(text: str) -> int:

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, assert_never
 
-import mpmath
-
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.losses import ApproxDP, nonnegative, positive, probability
 from sfumato.privacy.accounting.numbers import WORKING, Number, double_above, plain, real, up
@@ -72,6 +70,8 @@ def gaussian_sigma(
         (3.731, 23.472)
 
     """
+    import mpmath
+
     wanted, moved = _positive(epsilon, "epsilon"), _positive(sensitivity, "sensitivity")
     target = probability(delta, "delta")
     if target == 0:
@@ -104,6 +104,8 @@ def gaussian_sigma(
 
 def gaussian_keeps(promise: ApproxDP, *, sigma: Number, sensitivity: Number) -> bool:
     """Whether Gaussian noise keeps a promise, decided in fractions with its delta rounded up."""
+    import mpmath
+
     shift = _positive(sensitivity, "sensitivity") / double_above(sigma, name="sigma")
     with mpmath.workprec(CANCELLING):
         return up(_gaussian_delta(real(promise.epsilon), real(shift))) <= promise.delta
@@ -127,18 +129,24 @@ def gaussian_delta(epsilon: Number, *, sigma: Number, sensitivity: Number = 1) -
         InvalidParameter: A parameter is out of range.
 
     """
+    import mpmath
+
     shift = _positive(sensitivity, "sensitivity") / double_above(sigma, name="sigma")
     with mpmath.workprec(CANCELLING):
         return _double_up(up(_gaussian_delta(real(nonnegative(epsilon, "epsilon")), real(shift))))
 
 
 def _gaussian_delta(epsilon: Any, shift: Any) -> Any:
+    import mpmath
+
     near, far = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
     return mpmath.ncdf(near) - mpmath.exp(epsilon) * mpmath.ncdf(far)
 
 
 @lru_cache(maxsize=256)
 def _smallest_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
+    import mpmath
+
     with mpmath.workprec(CANCELLING):
         e, d = real(epsilon), real(delta)
         return up(_root(lambda sigma: _gaussian_delta(e, 1 / sigma) <= d))
@@ -146,6 +154,8 @@ def _smallest_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _root(holds: Callable[[Any], bool]) -> Any:
     """Where a condition that holds for large numbers begins to hold, from above, to 2**-70 of it."""
+    import mpmath
+
     low = high = mpmath.mpf(1)
     while not holds(high):
         high *= 2

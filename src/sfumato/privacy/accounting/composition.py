@@ -13,8 +13,6 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, assert_never
 
-import mpmath
-
 from sfumato.errors import InvalidParameter, NotComparable
 from sfumato.privacy.accounting.conversion import as_approx, as_zcdp
 from sfumato.privacy.accounting.losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, probability
@@ -82,6 +80,8 @@ def advanced(loss: PureDP | ApproxDP, times: int, *, slack: Number) -> ApproxDP:
         InvalidParameter: times or slack is out of range.
 
     """
+    import mpmath
+
     _count(times, "times")
     extra = probability(slack, "slack")
     if extra == 0:
@@ -165,6 +165,8 @@ def group(loss: Loss, size: int) -> Loss:
         InvalidParameter: size is below 1.
 
     """
+    import mpmath
+
     _count(size, "size")
     match loss:
         case PureDP(epsilon):
@@ -220,6 +222,8 @@ def consequence(
         (0.25, 0.25)
 
     """
+    import mpmath
+
     if not isinstance(loss, PureDP | ApproxDP):
         raise NotComparable(
             f"a consequence follows from epsilon and delta, got {loss}; use as_approx first"

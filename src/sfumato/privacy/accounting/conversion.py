@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, assert_never
 
-import mpmath
-
 from sfumato.errors import InvalidParameter, NotComparable
 from sfumato.privacy.accounting.losses import ZCDP, ApproxDP, Loss, PureDP, nonnegative, probability
-from sfumato.privacy.accounting.numbers import WORKING, Number, down, plain, real, up
+from sfumato.privacy.accounting.numbers import DIGITS, Number, above, below, plain
 
 
 def as_zcdp(loss: Loss) -> ZCDP:
@@ -102,11 +101,10 @@ def rho_within(epsilon: Number, delta: Number) -> Fraction:
     if target == 0:
         return Fraction(0)
     _representable(wanted, target)
-    with mpmath.workprec(WORKING):
-        order = _best(lambda a: -(float(wanted) - _overhead(a, float(target))) / a)
-        return max(
-            Fraction(0), down((real(wanted) - _overhead(mpmath.mpf(order), real(target))) / order)
-        )
+    order = _best(lambda a: -(float(wanted) - _overhead(a, float(target))) / a)
+    with localcontext(Context(prec=DIGITS)):
+        left = _decimal(wanted) - _overhead(Decimal(order), _decimal(target))
+        return max(Fraction(0), below(Fraction(left / Decimal(order))))
 
 
 def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
@@ -117,9 +115,10 @@ def _epsilon_of_rho(rho: Fraction, delta: Fraction) -> Fraction:
             "a zCDP loss implies no finite epsilon at delta 0; give a delta above 0"
         )
     _representable(rho, delta)
-    with mpmath.workprec(WORKING):
-        order = _best(lambda a: float(rho) * a + _overhead(a, float(delta)))
-        return max(Fraction(0), up(real(rho) * order + _overhead(mpmath.mpf(order), real(delta))))
+    order = _best(lambda a: float(rho) * a + _overhead(a, float(delta)))
+    with localcontext(Context(prec=DIGITS)):
+        found = _decimal(rho) * Decimal(order) + _overhead(Decimal(order), _decimal(delta))
+        return max(Fraction(0), above(Fraction(found)))
 
 
 def _representable(loss: Fraction, delta: Fraction) -> None:
@@ -132,10 +131,14 @@ def _representable(loss: Fraction, delta: Fraction) -> None:
 def _overhead(order: Any, delta: Any) -> Any:
     """What epsilon exceeds the Renyi bound of an order by: (ln(1/delta) - ln a) / (a - 1) + ln(1 - 1/a).
 
-    [canonne20, prop. 12]
+    In doubles, or in decimals [canonne20, prop. 12].
     """
-    log = mpmath.log if isinstance(order, mpmath.mpf) else math.log
+    log = math.log if isinstance(order, float) else Decimal.ln
     return (-log(delta) - log(order)) / (order - 1) + log((order - 1) / order)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
 
 
 def _best(objective: Any) -> float:

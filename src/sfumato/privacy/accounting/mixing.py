@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import mpmath
-
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import WORKING, real, sqrt_above, up
 
@@ -99,6 +97,8 @@ def mixed_delta(epsilon: Fraction, distance: Fraction, sums: int) -> Fraction:
         InvalidParameter: A number is out of range.
 
     """
+    import mpmath
+
     if type(sums) is not int or sums < 1 or distance < 0 or epsilon < 0:
         raise InvalidParameter(
             f"delta is of a loss and a distance of at least 0 and of 1 or more sums, got "

@@ -8,8 +8,6 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-import mpmath
-
 from sfumato.errors import InvalidParameter
 
 Number = int | float | str | Fraction
@@ -20,6 +18,8 @@ Number = int | float | str | Fraction
 WORKING = 256
 ROUNDED = 64
 SMALLEST = 4096
+# What is computed in decimals has as many bits, and some more.
+DIGITS = 90
 # Above 4300 digits Python reads no integer; so many on either side of a fraction are read here.
 MAX_DIGITS = 4000
 
@@ -122,12 +122,31 @@ def down(value: Any) -> Fraction:
 
 
 def _rounded(value: Any, direction: int) -> Fraction:
+    import mpmath
+
     if abs(value) < mpmath.ldexp(1, -SMALLEST):
         # Too small for any double: one step away from 0 in the right direction, or 0 itself.
         return Fraction(direction, 2**SMALLEST) if value * direction > 0 else Fraction(0)
     exponent = int(mpmath.floor(mpmath.log(abs(value), 2))) - ROUNDED
     step = Fraction(2) ** exponent
     return (int(mpmath.floor(mpmath.ldexp(value, -exponent))) + (2 if direction > 0 else -1)) * step
+
+
+def above(value: Fraction) -> Fraction:
+    """As `up`, of a value that is a fraction already, computed with some 2**-WORKING of it."""
+    return _stepped(value, +1)
+
+
+def below(value: Fraction) -> Fraction:
+    """As `down`, of a value that is a fraction already, computed with some 2**-WORKING of it."""
+    return _stepped(value, -1)
+
+
+def _stepped(value: Fraction, direction: int) -> Fraction:
+    if abs(value) < Fraction(1, 2**SMALLEST):
+        return Fraction(direction, 2**SMALLEST) if value * direction > 0 else Fraction(0)
+    step = Fraction(2) ** (_log2_below(abs(value)) - ROUNDED)
+    return (math.floor(value / step) + (2 if direction > 0 else -1)) * step
 
 
 def exp_below(power: Fraction) -> Fraction:
@@ -140,6 +159,8 @@ def exp_below(power: Fraction) -> Fraction:
         e**power, rounded down.
 
     """
+    import mpmath
+
     with mpmath.workprec(WORKING):
         return down(mpmath.exp(real(power)))
 
@@ -147,15 +168,32 @@ def exp_below(power: Fraction) -> Fraction:
 def sqrt_above(number: Fraction) -> Fraction:
     """A fraction at or above the square root, by at most 2**-62 of it.
 
+    In integers, exactly as `up` rounds, so that a device which checks a plan needs no real numbers.
+
     Args:
         number: A fraction, at least 0.
 
     Returns:
         The root, rounded up.
 
+    Example:
+        >>> 0 < sqrt_above(Fraction(2)) ** 2 - 2 < Fraction(1, 2**60)
+        True
+
     """
-    with mpmath.workprec(WORKING):
-        return up(mpmath.sqrt(real(number)))
+    if not number:
+        return Fraction(0)
+    if number < Fraction(1, 4**SMALLEST):
+        return Fraction(1, 2**SMALLEST)
+    exponent = _log2_below(number) // 2 - ROUNDED
+    step = Fraction(2) ** exponent
+    return (math.isqrt(math.floor(number / step**2)) + 2) * step
+
+
+def _log2_below(number: Fraction) -> int:
+    """floor(log2(number)), for a number above 0."""
+    near = number.numerator.bit_length() - number.denominator.bit_length()
+    return near if number >= Fraction(2) ** near else near - 1
 
 
 def real(number: Fraction) -> Any:
@@ -168,6 +206,8 @@ def real(number: Fraction) -> Any:
         An `mpmath.mpf`.
 
     """
+    import mpmath
+
     return mpmath.mpf(number.numerator) / number.denominator
 
 

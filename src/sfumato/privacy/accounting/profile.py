@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, assert_never
 
-import mpmath
 import numpy as np
 
 from sfumato.errors import InvalidParameter
@@ -87,6 +86,8 @@ def _discrete_laplace(epsilon: Fraction, scale: Fraction, shift: int) -> float:
 
     With q = exp(-1/scale): (1 + q - q**(m+1) - e**epsilon q**(shift-m)) / (1 + q).
     """
+    import mpmath
+
     if epsilon * scale >= shift:
         return 0.0
     m = math.ceil((shift - epsilon * scale) / 2) - 1
@@ -117,6 +118,8 @@ def _discrete_gaussian(epsilon: float, sigma: float, shift: int) -> float:
 
 
 def _response(epsilon: Fraction, mechanism: RandomisedResponse) -> float:
+    import mpmath
+
     truth, other = mechanism.law
     with mpmath.workprec(CANCELLING):
         return float(max(mpmath.mpf(0), real(truth) - mpmath.exp(real(epsilon)) * real(other)))
@@ -124,6 +127,8 @@ def _response(epsilon: Fraction, mechanism: RandomisedResponse) -> float:
 
 def _pure(epsilon: Fraction, own: Fraction) -> float:
     """What pure DP alone says: that of binary randomised response [kairouz15, thm. 3.3]."""
+    import mpmath
+
     with mpmath.workprec(CANCELLING):
         grown: Any = mpmath.exp(real(own))
         return float(max(mpmath.mpf(0), (grown - mpmath.exp(real(epsilon))) / (grown + 1)))

@@ -14,16 +14,16 @@ from functools import lru_cache
 from itertools import chain, count, repeat
 from typing import assert_never
 
-import mpmath
 import numpy as np
 
 from sfumato._types import UIntArray
 from sfumato.errors import InvalidParameter
-from sfumato.privacy.accounting.numbers import real, up
+from sfumato.privacy.accounting.numbers import SMALLEST, real, up
 from sfumato.privacy.noise.laws import GaussianLaw, LaplaceLaw, Law, RoundedGaussianLaw
 
 BITS = 127  # of the 128 bits of a block; the top one is the sign
 FIXED = 384  # fixed-point bits of the weights
+EXP_BITS = FIXED + 128  # and of an exponential on the way
 TAIL = 160  # weights below 2**-TAIL are left out
 DIGIT = 4096  # base in which wide geometric variables are written
 # From this sigma on, thresholds of the rounded Gaussian are stepped to, not computed one by one.
@@ -32,6 +32,7 @@ STEPPED = 8
 STEP_BITS = BITS + 97
 LONGEST_SPAN = 64
 WIDEST = 2048  # largest sigma of a single Gaussian table; wider ones are sums of several
+FAR = 145  # 4 exp(-2 pi**2 r) is below 2**-4096 from here on
 MAX_DISTANCE = Fraction(1, 2**100)
 
 # What weights lack, as a share of their total: at most 2**15 of them, each off by at most 2**30
@@ -98,9 +99,22 @@ def _table(weights: Sequence[int], *, missing: Fraction) -> Table:
 
 
 def _exp(power: Fraction) -> int:
-    """floor(2**FIXED * e**power), for power <= 0."""
-    with mpmath.workprec(FIXED + 64):
-        return int(mpmath.floor(mpmath.ldexp(mpmath.exp(real(power)), FIXED)))
+    """floor(2**FIXED * e**power), for power <= 0; in integers, for a device that has nothing else.
+
+    The Taylor series of e**(power / 2**halvings), squared as often. Of less than 64 terms each is off by one
+    unit, and each squaring doubles what is off and adds one: together less than 2**25 units of 2**-EXP_BITS.
+    """
+    if power <= -512:
+        return 0
+    halvings = math.ceil(-power).bit_length() + 7
+    x = math.floor(power * (1 << EXP_BITS)) >> halvings
+    term = total = 1 << EXP_BITS
+    for n in range(1, 64):
+        term = ((term * x) >> EXP_BITS) // n
+        total += term
+    for _ in range(halvings):
+        total = (total * total) >> EXP_BITS
+    return total >> (EXP_BITS - FIXED)
 
 
 def _geometric(scale: Fraction, length: int | None) -> Table:
@@ -159,11 +173,19 @@ def _gaussian(law: GaussianLaw) -> Sampler:
     for k in factors:
         multipliers.append(multipliers[-1] * k)
     for k in reversed(factors):
-        with mpmath.workprec(64):
-            r = real(base * inner / (base + k * k * inner))
-            distance += table.distance + up(4 * mpmath.exp(-2 * mpmath.pi**2 * r))
+        distance += table.distance + _sum_distance(base * inner / (base + k * k * inner))
         inner = base + k * k * inner
     return Sampler((table,) * len(multipliers), tuple(multipliers), True, distance)
+
+
+def _sum_distance(r: Fraction) -> Fraction:
+    """4 exp(-2 pi**2 r), rounded up."""
+    if r >= FAR:
+        return Fraction(1, 2**SMALLEST)  # what `up` makes of all that is less
+    import mpmath
+
+    with mpmath.workprec(64):
+        return up(4 * mpmath.exp(-2 * mpmath.pi**2 * real(r)))
 
 
 def _factors(needed: Fraction) -> tuple[int, ...]:
@@ -176,6 +198,8 @@ def _factors(needed: Fraction) -> tuple[int, ...]:
 
 def erf_at(k: int, sigma: Fraction, bits: int) -> int:
     """Where the magnitude of the rounded Gaussian passes k: floor(2**bits P(|N(0, sigma**2)| < k + 1/2))."""
+    import mpmath
+
     with mpmath.workprec(bits + 64):
         x = (mpmath.mpf(k) + mpmath.mpf(0.5)) / (real(sigma) * mpmath.sqrt(2))
         # From the other end, which never rounds to nothing: the floor stays below 2**bits.
@@ -209,6 +233,8 @@ def _erf_steps(sigma: Fraction) -> Iterator[int]:
     do not grow: each span adds less than 2**10 units of 2**-STEP_BITS to erf and to g, and there are
     fewer than 2**16. Where x stands is off by less than 2**17 units.
     """
+    import mpmath
+
     shift = min(LONGEST_SPAN, int(sigma / STEPPED)).bit_length() - 1
     with mpmath.workprec(STEP_BITS + 64):
         h_ = 1 / (real(sigma) * mpmath.sqrt(2))

@@ -20,6 +20,7 @@ from sfumato.sensing.pipeline.release import Watch
 from sfumato.sensing.pipeline.site import relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
+from sfumato.sensing.planning.certificate_forecast import DRAWS, forecast_certificate
 from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
@@ -118,6 +119,10 @@ def plan_sensors(
             parts["required"] = _required(design, target, foreseen, chance, trials, tell)
         if curves:
             parts["curves"] = _curves(design, foreseen, chance, trials, tell)
+        tell("certifying a few simulated answers")
+        parts["certificate"] = forecast_certificate(
+            design.scene, rng=chance, max_draws=min(DRAWS, trials or DRAWS)
+        )
     return SensorPlan(
         design,
         total=loss,

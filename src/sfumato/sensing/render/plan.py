@@ -61,6 +61,7 @@ def plan_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     lines = [outlook_line(plan), first, *assumed_lines(plan), second]
     if plan.forecast is not None:
         lines += forecast_lines(plan.design, plan.forecast, readings=plan.readings)
+        lines += certificate_lines(plan)
         if plan.required:
             lines += required_lines(
                 plan.design,
@@ -250,6 +251,39 @@ def forecast_lines(
             "found about as well as by one reading that costs all of it"
         )
     return lines
+
+
+def certificate_lines(plan: SensorPlan) -> list[str]:
+    """What answers will be certified to be off at most, about: a sentence."""
+    found = plan.certificate
+    if found is None:
+        return []
+    if found.why_not:
+        return [
+            f"how far off answers are at worst was not tried: {found.why_not}; a recovery certifies its own"
+        ]
+    if found.bound is None or found.low is None or found.high is None:
+        return [
+            f"no answer would be certified: in {found.draws} of {many(found.draws, 'simulated reading')} "
+            "nothing could be"
+        ]
+    tried = (
+        f"{short(found.low)} to {short(found.high)} in {found.draws - found.none} simulated readings"
+        if found.draws - found.none > 1
+        else "one simulated reading"
+    )
+    more = "" if found.least is None else f"; of any answer {short(found.least)} or more"
+    return [
+        f"the certificate will be about {short(found.bound)} ({tried}): with {found.level:.0%} chance R is no "
+        f"farther from the sources than it states, whatever they are{more}",
+        *(
+            [
+                f"in {found.none} of {many(found.draws, 'simulated reading')} nothing could be certified"
+            ]
+            if found.none
+            else []
+        ),
+    ]
 
 
 def left_out(some: Sequence[ErrorForecast]) -> list[str]:

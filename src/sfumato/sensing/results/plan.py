@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.files import decoding
 from sfumato.privacy import ZCDP, ApproxDP, as_approx
 from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.sensing.planning.certificate_forecast import CertificateForecast
 from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
 from sfumato.sensing.planning.noise_weights import NoiseEach
 from sfumato.sensing.planning.outlook import Outlook, outlook_of
@@ -86,6 +87,7 @@ class SensorPlan:
             too many cells to look at, and `no_resolution` says so.
         resolution_of_all: The same in the mean of all readings.
         forecast: Simulated errors, None where none were simulated.
+        certificate: How wide certified errors will be, about; None where none were simulated.
         seconds: How long that took.
         required: What a target error takes.
         curves: How errors move with each number of the design.
@@ -108,6 +110,7 @@ class SensorPlan:
     resolution_of_all: Resolution | None = None
     no_resolution: str = ""
     forecast: RecoveryForecast | None = None
+    certificate: CertificateForecast | None = None
     seconds: float = 0.0
     required: tuple[Requirement, ...] = ()
     curves: tuple[Curve, ...] = ()
@@ -191,6 +194,8 @@ class SensorPlan:
             told["noise_each"] = self.each.to_json() | {"sigmas": noise.sigmas.tolist()}
         if self.forecast is not None:
             told |= forecast_json(self.design, self.forecast)
+        if self.certificate is not None:
+            told["certificate"] = self.certificate.to_json()
         if self.required:
             told |= required_json(self.design, self.required)
         if self.curves:
@@ -214,6 +219,9 @@ class SensorPlan:
                 total=total,
                 readings=readings,
                 forecast=read_forecast(data["forecast"]) if "forecast" in data else None,
+                certificate=CertificateForecast.from_json(data["certificate"])
+                if "certificate" in data
+                else None,
                 required=tuple(map(read_requirement, data.get("needed", {}).values())),
                 curves=tuple(map(read_curve, data.get("curves", {}).values())),
                 options=read_options(stated["options"]),

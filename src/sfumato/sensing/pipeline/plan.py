@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato._random import generator
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
@@ -29,7 +29,7 @@ from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
 from sfumato.sensing.recovery.estimators.registry import added_estimators
-from sfumato.sensing.release.noise_plan import Calibration
+from sfumato.sensing.release.noise_plan import Calibration, SensorLoss
 from sfumato.sensing.release.rounds import (
     share_of,
 )
@@ -42,7 +42,7 @@ from sfumato.spaces import Grid, Line
 
 def plan_sensors(
     site: Site | str | Path | SyntheticOptions,
-    loss: ZCDP | ApproxDP,
+    loss: SensorLoss,
     *,
     readings: int | None = None,
     calibration: Calibration = "analytic",
@@ -64,7 +64,8 @@ def plan_sensors(
 
     Args:
         site: A site, its file, or what a made-up one should look like.
-        loss: What one reading of all sensors may cost; with `readings`, all of them together.
+        loss: What one reading of all sensors may cost; with `readings`, all of them together. Epsilon alone
+            (`PureDP`) takes Laplace noise of one scale.
         readings: So many readings share the cost: plan for each of them.
         calibration: "analytic", the least noise, or "papers", the papers' formula.
         noise: "one" sigma for all sensors, or "each" its own, where that tells more at the same cost: then the
@@ -104,6 +105,11 @@ def plan_sensors(
     tell = watch or (lambda _: None)
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
+    if noise == "each" and isinstance(loss, PureDP):
+        raise InvalidParameter(
+            "epsilon without a delta takes Laplace noise of one scale, got `noise='each'`, which is Gaussian: "
+            "give a delta above 0 or rho; nothing was planned"
+        )
     weighed = None
     if noise == "each":
         tell("choosing the noise of each sensor")
@@ -121,7 +127,10 @@ def plan_sensors(
             parts["curves"] = _curves(design, foreseen, chance, trials, tell)
         tell("certifying a few simulated answers")
         parts["certificate"] = forecast_certificate(
-            design.scene, rng=chance, max_draws=min(DRAWS, trials or DRAWS)
+            design.scene,
+            rng=chance,
+            max_draws=min(DRAWS, trials or DRAWS),
+            laplace=parts["noise"].pure,
         )
     return SensorPlan(
         design,
@@ -227,9 +236,7 @@ def _check(trials: int | None, target: float | None, *, more: bool) -> None:
         )
 
 
-def _each(
-    total: ZCDP | ApproxDP, readings: int | None, calibration: Calibration
-) -> ZCDP | ApproxDP:
+def _each(total: SensorLoss, readings: int | None, calibration: Calibration) -> SensorLoss:
     """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
     if readings is None:
         return total

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato._random import generator
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP, PureDP
+from sfumato.privacy import PureDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
@@ -86,6 +86,7 @@ def plan_sensors(
     Raises:
         InvalidParameter: A number is out of its range, or options contradict each other; nothing was planned.
 
+    >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
     >>> hall = describe_site("hall", operator=line, radius="1/100").site
@@ -146,7 +147,7 @@ def plan_sensors(
 def plan_placement(
     candidates: Site | Sensors | str | Path,
     count: int,
-    loss: ZCDP | ApproxDP,
+    loss: SensorLoss,
     *,
     line: int | None = None,
     length: float | None = None,
@@ -170,7 +171,7 @@ def plan_placement(
         candidates: A site with a sensor at every place that could have one; or these places as sensors or a
             table (sensor, x, perhaps y), and then where sources may be: `line` or `grid`.
         count: How many sensors there will be.
-        loss: What one reading of them all may cost.
+        loss: What one reading of them all may cost: rho, or epsilon and delta above 0.
         line: Sources on a line of so many cells.
         length: Length of the line (1).
         grid: Sources in a plane: 2**grid by 2**grid cells of `bounds`.
@@ -191,6 +192,11 @@ def plan_placement(
         InvalidParameter: Something is missing, or contradicts the site; nothing was placed.
     """
     tell = watch or (lambda _: None)
+    if isinstance(loss, PureDP):
+        raise InvalidParameter(
+            "places are chosen for Gaussian noise, which needs a delta above 0 or rho, got epsilon alone; "
+            "nothing was placed"
+        )
     if isinstance(candidates, Site):
         ground = candidates
     else:

@@ -885,6 +885,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_readings.py::test_rounding_and_the_sensors_step_are_counted",
         "assert",
     ),
+    "Laplace noise for the Euclidean length of a move": Saboteur(
+        sensors.laplace_for_the_euclidean_length,
+        "tests/sensing/test_laplace.py::test_neighbors_move_quantised_readings_within_the_bound[line]",
+        "assert",
+    ),
     "gains of sensors not in their sensitivity": Saboteur(
         sensors.gains_not_checked,
         "tests/sensing/test_noise_each.py::test_no_move_of_mass_costs_more_than_the_weighted_sensitivity[line]",

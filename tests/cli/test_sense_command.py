@@ -292,7 +292,7 @@ def test_a_plan_says_what_the_library_plans() -> None:
     )
     lines = text.stdout.splitlines()[1:]
     # Two Gaussians a distance d apart: the best guess is right with probability Phi(d / (2 sigma)).
-    best = NormalDist().cdf(float(wanted.moved / wanted.mechanism.sigma) / 2)
+    best = NormalDist().cdf(float(wanted.moved / wanted.width) / 2)
     assert told["best_guess"] == pytest.approx(best)
     guess = "who must guess between two equally likely places the radius apart, from one reading,"
     assert lines[2] == f"{guess} is right at most {best:.0%} of the time"

@@ -41,6 +41,12 @@ def gains_rounded_the_wrong_way() -> None:
     module._divisors = lambda per_source, gains: true(per_source, gains) * (1 - 2.0**-50)
 
 
+def laplace_for_the_euclidean_length() -> None:
+    """Laplace noise calibrated to how far readings move in l2, which sums exceed."""
+    module = sensing("model.sensitivity")
+    module.l1_sensitivity = lambda operator, neighbors: module.sensitivity(operator, neighbors).l2
+
+
 def step_never_written() -> None:
     sensing("release.keys")._replace = lambda path, data: None
 

@@ -142,7 +142,7 @@ def test_rounding_and_the_sensors_step_are_counted() -> None:
         assert (made.moved - Fraction(made.sensitivity.l2) / g) ** 2 >= 3 * (
             Fraction(step) / g + Fraction(17, 16)
         ) ** 2
-        assert float(made.mechanism.sigma) == pytest.approx(
+        assert float(made.width) == pytest.approx(
             gaussian_sigma(1, "1e-6", sensitivity=made.moved), rel=1e-15
         )
         assert made.cost == LOSS
@@ -150,7 +150,7 @@ def test_rounding_and_the_sensors_step_are_counted() -> None:
 
 @pytest.mark.unit
 def test_the_lattice_is_the_finest_that_can_be_drawn(noise: NoisePlan) -> None:
-    assert LARGEST_ROUNDED / 2.1 < noise.mechanism.sigma <= LARGEST_ROUNDED
+    assert LARGEST_ROUNDED / 2.1 < noise.width <= LARGEST_ROUNDED
     finer = plan(hall(), ZCDP("1/100"))
     assert finer.exponent < noise.exponent
     # Rounding costs less than a hundredth of the noise here, where sqrt(3) units stand beside
@@ -208,7 +208,7 @@ def test_coordinates_beyond_three_have_numbers(tmp_path: Path, book: Ledger) -> 
 @pytest.mark.unit
 @pytest.mark.parametrize(
     ("loss", "message"),
-    [(PureDP(1), "Gaussian noise"), (ZCDP(0), "cost nothing"), (ApproxDP(1, 0), "delta above 0")],
+    [(PureDP(0), "epsilon"), (ZCDP(0), "cost nothing"), (ApproxDP(1, 0), "delta above 0")],
 )
 def test_plans_that_cannot_be_are_refused(loss: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
@@ -331,10 +331,9 @@ def test_readings_have_the_noise_that_was_planned(
             for _ in range(10)
         ]
     )
-    law = RoundedGaussianLaw(made.mechanism.sigma)
+    law = RoundedGaussianLaw(made.width)
     rivals = [
-        RoundedGaussianLaw(made.mechanism.sigma * share)
-        for share in (Fraction(9, 10), Fraction(23, 25))
+        RoundedGaussianLaw(made.width * share) for share in (Fraction(9, 10), Fraction(23, 25))
     ]
     assert_law(drawn, law.cdf, rivals=[rival.cdf for rival in rivals])
 
@@ -502,10 +501,10 @@ def test_the_law_of_the_noise_is_read_from_the_entry(
 ) -> None:
     assert law_of(
         release_snapshot([1, 2, 3], site, noise, ledger=book).release
-    ) == RoundedGaussianLaw(noise.mechanism.sigma)
+    ) == RoundedGaussianLaw(noise.width)
     made = plan(site, ZCDP("1/100"))
     found = release_snapshot([1, 2, 3], site, made, ledger=book)
-    assert law_of(found.release) == GaussianLaw(made.mechanism.sigma)
+    assert law_of(found.release) == GaussianLaw(made.width)
     for wrong in ({}, {"sigma": "x"}, {"sigma": None}):
         entry = replace(found.release.entry, parameters=wrong)
         with pytest.raises(InvalidInput, match="how wide"):

@@ -13,7 +13,6 @@ from sfumato.privacy import (
     ZCDP,
     ApproxDP,
     Bound,
-    PureDP,
     RoundedGaussian,
     SwappedCells,
     as_approx,
@@ -128,7 +127,7 @@ def test_what_is_refused() -> None:
         cost_after(ApproxDP(1, "1e-6"), delta=0)
     with pytest.raises(InvalidParameter, match="readings must be"):
         cost_after(ApproxDP(1, "1e-6"), [0])
-    with pytest.raises(InvalidParameter, match="Gaussian noise costs"):
-        cost_after(PureDP(1))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="noise of sensors costs"):
+        cost_after("1")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="readings must be"):
         share_of(ZCDP(1), 0)

@@ -14,8 +14,8 @@ from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sfumato.files import FloorPlan
-    from sfumato.privacy import ZCDP, ApproxDP
     from sfumato.sensing.planning import Ground, SyntheticOptions
+    from sfumato.sensing.release import SensorLoss
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files of --out and --plot.")]
 SiteFile = Annotated[
@@ -44,7 +44,9 @@ PlanOutline = Annotated[
 Epsilon = Annotated[
     str, typer.Option(help="What one reading of all sensors may cost.", show_default=False)
 ]
-Delta = Annotated[str, typer.Option(help="And its delta.")]
+Delta = Annotated[
+    str, typer.Option(help="And its delta; 0 for epsilon alone, by Laplace noise of one scale.")
+]
 Rho = Annotated[
     str,
     typer.Option(
@@ -138,26 +140,19 @@ def floor_plan(over: Path | None, over_bounds: str, outline: Path | None) -> Flo
     return read_floor_plan(over, bounds=bounds, outline=outline)
 
 
-def reading_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP | None:
-    """What one reading may cost, as asked for; None if nothing was."""
-    from sfumato.privacy import ZCDP, ApproxDP
-
+def reading_loss(epsilon: str, delta: str, rho: str) -> SensorLoss | None:
+    """What one reading may cost, as asked for; None if nothing was. A delta of 0 asks for Laplace noise."""
     if not epsilon and not rho:
         return None
-    asked = budget_of(epsilon, "0" if rho else delta, rho)
-    if not isinstance(asked, ZCDP | ApproxDP):
-        raise InvalidParameter(
-            "sensors add Gaussian noise, which needs --delta above 0; nothing was planned"
-        )
-    return asked
+    return budget_of(epsilon, "0" if rho else delta, rho)
 
 
-def required_loss(epsilon: str, delta: str, rho: str) -> ZCDP | ApproxDP:
+def required_loss(epsilon: str, delta: str, rho: str) -> SensorLoss:
     """What one reading may cost, which must be said."""
     asked = reading_loss(epsilon, delta, rho)
     if asked is None:
         raise InvalidParameter(
-            "say what one reading costs: --epsilon with --delta, or --rho (or, to release, a --share of the "
-            "ledger); nothing was charged"
+            "say what one reading costs: --epsilon with --delta (0 for epsilon alone), or --rho (or, to "
+            "release, a --share of the ledger); nothing was charged"
         )
     return asked

@@ -65,7 +65,8 @@ def plan(
     delta: Annotated[
         str,
         typer.Option(
-            help="And its delta: 1e-6; of --readings together 1e-5, as `sense ledger` has it.",
+            help="And its delta: 1e-6; of --readings together 1e-5, as `sense ledger` has it; 0 for epsilon "
+            "alone, by Laplace noise.",
             show_default=False,
         ),
     ] = "",

@@ -84,7 +84,7 @@ def write_device_table(config: SensorConfig, path: str | Path) -> DeviceTable:
             "a microcontroller knows one sigma for all sensors, and each of this site has its own; plan the "
             "site with one sigma, or let a computer send for them; nothing was written"
         )
-    sigma = double_above(plan.mechanism.sigma)
+    sigma = double_above(plan.width)
     discrete = isinstance(plan.mechanism, DiscreteGaussian)
     table = device_table(GaussianLaw(sigma) if discrete else RoundedGaussianLaw(sigma))
     write_file(path, table)

@@ -9,10 +9,10 @@ from typing import Any
 from sfumato.errors import InvalidInput
 from sfumato.network.sensors.config import SensorConfig
 from sfumato.network.sensors.sensor import checked
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.privacy.accounting import encode
 from sfumato.sensing.model import read_site
-from sfumato.sensing.release import plan, share_of
+from sfumato.sensing.release import SensorLoss, plan, share_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SensorPlan:
     period_ms: int
     window: str
     budget: ApproxDP
-    cost: ZCDP | ApproxDP
+    cost: SensorLoss
     sigma: float
     rounds: int
     paid_rounds: int
@@ -98,6 +98,8 @@ def describe_sensor(config: SensorConfig) -> SensorPlan:
             paid = share_of(config.budget, 1).rho // rho
         case ApproxDP(epsilon, delta):
             paid = min(config.budget.epsilon // epsilon, config.budget.delta // delta)
+        case PureDP(epsilon):
+            paid = config.budget.epsilon // epsilon
     if not paid:
         raise InvalidInput(
             f"a round costs {cost}, the budget of a window is {config.budget}; nothing was started"

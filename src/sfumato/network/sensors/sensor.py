@@ -223,7 +223,7 @@ class Sensor:
             round_ms=round_ms,
             period_ms=self.config.period_ms,
             law="gaussian" if isinstance(mechanism, DiscreteGaussian) else "rounded-gaussian",
-            sigma=float(double_above(mechanism.sigma)),
+            sigma=float(double_above(self.plan.width)),
             exponent=snapshot.release.exponent,
             cost=wire_loss(self.plan.cost, up=True),
             left=wire_loss(left, up=False),
@@ -266,6 +266,11 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
     if not plan.is_of(site):
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
+        )
+    if plan.pure:
+        raise InvalidInput(
+            f"{config.noise_plan} is of Laplace noise, and packets carry Gaussian noise alone; plan it with a "
+            "delta above 0, or rho; nothing was started"
         )
     wire_loss(
         plan.cost, up=True

@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.changes import Largest, no_change
+from sfumato.sensing.model.l1_steepest import steepest_l1
 from sfumato.sensing.model.operators.heat import HeatOperator
 from sfumato.sensing.model.steepest import (
     VANISHED,
@@ -100,6 +101,44 @@ def heat_changes(
             return _any_two(
                 scaled, float(np.linalg.norm(wide)) if scaled.euclidean else float(wide.sum())
             )
+
+
+@lru_cache(maxsize=16)
+def heat_l1_changes(operator: HeatOperator, *, over_distance: bool) -> float:
+    """A bound on the largest change of all readings in l1, over distance or when two cells are swapped.
+
+    As `heat_changes`: a step changes readings by at most its length times the largest derivative, in any norm.
+    """
+    if operator.space.size == 1 and (not over_distance or isinstance(operator.space, Points)):
+        return 0.0
+    scaled = _Scaled.of(operator)
+    height, heat = scaled.height * (1 + ERROR), scaled.heat
+    if scaled.euclidean:
+        slope = steepest_l1(heat, scaled.axes)
+    else:
+        slope = max(steepest_l1(heat, (axis,)) for axis in scaled.axes)
+    if over_distance:
+        return slope * height / scaled.unit
+    match operator.space:
+        case Line():
+            widths = [float(np.diff(operator.space.positions).max()) / scaled.unit]
+        case Grid():
+            grid = operator.space
+            widths = [grid.cell_width / scaled.unit, grid.cell_height / scaled.unit]
+        case Points():
+            wide = heat.high - heat.low
+            far = float(np.linalg.norm(wide)) if scaled.euclidean else float(wide.sum())
+            return slope * far * height
+    found = 0.0
+    for axis, width in zip(scaled.axes, widths, strict=True):
+        one = width * steepest_l1(heat, (axis,))
+        # Both cells full: two such changes, from two places of a cell, differ.
+        bends = [tuple(a + b for a, b in zip(axis, other, strict=True)) for other in scaled.axes]
+        differ = width * sum(
+            wide * steepest_l1(heat, (bend,)) for wide, bend in zip(widths, bends, strict=True)
+        )
+        found = max(found, one, min(2 * one, differ))
+    return found * height
 
 
 def sampled_changes(operator: HeatOperator, *, over_distance: bool) -> FloatArray | None:

@@ -32,7 +32,8 @@ class Sensitivity:
     `exact`: l2 is attained, up to rounding by the pair of cells `worst` of a graph or a matrix, to
     two millionths at `place` on a line or a plane; if not, l2 is a proven upper bound. `per_sensor`
     is the same for each reading alone, the papers' Problem 2 [gilbert17, sec. 2.3]; on graphs too
-    large to look at every sensor it is l2 itself, which bounds it. All numbers are rounded up.
+    large to look at every sensor it is l2 itself, which bounds it. `l1` is a proven bound on the sum of what
+    single readings move, which Laplace noise needs; None where nobody asked. All numbers are rounded up.
     """
 
     l2: float
@@ -41,6 +42,7 @@ class Sensitivity:
     worst: tuple[int, int] | None
     neighbors: MovedMass | SwappedCells
     place: tuple[float, ...] | None = None
+    l1: float | None = None
 
 
 def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sensitivity:
@@ -82,6 +84,38 @@ def sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> Sens
         neighbors,
         found.place,
     )
+
+
+def l1_sensitivity(operator: Operator, neighbors: MovedMass | SwappedCells) -> float:
+    """A proven bound on what all readings together change between neighbors, in l1, rounded up.
+
+    Moving masses is moving units, and the argument is that for l2: it holds in any norm.
+
+    Args:
+        operator: How sources spread to sensors.
+        neighbors: Which sources nobody may tell apart.
+
+    Returns:
+        The bound, in the unit of the operator.
+
+    Raises:
+        InvalidParameter: The relation is of another metric, or a change is beyond any double.
+
+    >>> from sfumato.sensing import heat_line
+    >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    >>> moved = MovedMass(0.1, "line")
+    >>> 1 < l1_sensitivity(hall, moved) / sensitivity(hall, moved).l2 <= math.sqrt(50)
+    True
+    """
+    from sfumato.sensing.model.l1_changes import l1_changes
+
+    over_distance, factor = _scale(operator, neighbors)
+    found = l1_changes(operator, over_distance=over_distance)
+    if not math.isfinite(found):
+        raise InvalidParameter(
+            "readings must change by finite amounts, got one beyond any double; no sensitivity was computed"
+        )
+    return _up(found, factor)
 
 
 def per_sensor_loss(sensitivity: Sensitivity, sigma: Number, delta: Number) -> FloatArray:

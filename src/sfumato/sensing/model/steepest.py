@@ -21,7 +21,7 @@ from numpy.polynomial.hermite_e import hermegauss, hermeval
 from sfumato._types import FloatArray, IntArray
 
 Orders = tuple[int, ...]
-_Derivatives = Callable[[Orders], FloatArray]
+Derivatives = Callable[[Orders], FloatArray]
 _Factor = Callable[[FloatArray, FloatArray, int], FloatArray]
 
 UNIT = 2.0**-53
@@ -77,20 +77,28 @@ class Steepest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Boxes:
+class Boxes:
     """Boxes by axes: their centers and half their sides."""
 
     centers: FloatArray
     halves: FloatArray
 
 
+Bounds = Callable[[Heat, Boxes, tuple[Orders, ...], FloatArray | None], FloatArray]
+
+
 def steepest(
-    heat: Heat, columns: tuple[Orders, ...], *, shift: FloatArray | None = None
+    heat: Heat,
+    columns: tuple[Orders, ...],
+    *,
+    shift: FloatArray | None = None,
+    bounds: Bounds | None = None,
 ) -> Steepest:
     """The largest length of derivatives over all places: of one, or of two in the direction that is steepest.
 
     `columns` are the orders of a derivative along each axis. With a `shift` it is the change of the
-    readings F(x + shift) - F(x) instead, for every place x of the boxes.
+    readings F(x + shift) - F(x) instead, for every place x of the boxes. With `bounds` lengths are not
+    Euclidean: they bound another norm in boxes.
 
     >>> one = Heat(np.zeros((1, 1)), np.array([-5.0]), np.array([5.0]))
     >>> found = steepest(one, ((1,),))
@@ -104,7 +112,7 @@ def steepest(
         2 * VANISHED * math.sqrt(len(heat.sensors))
     )  # where nothing is read, nothing is left open
     while len(boxes.centers):
-        upper, lower, point = _bounds(heat, boxes, columns, shift)
+        upper, lower, point = _bounds(heat, boxes, columns, shift, bounds or l2_bounds)
         work += len(upper) * each
         at = int(lower.argmax())
         if lower[at] > found:
@@ -125,26 +133,26 @@ def steepest(
 
 def roughly(heat: Heat, columns: tuple[Orders, ...]) -> float:
     """A bound on the same, at a glance."""
-    return float(_bounds(heat, _first(heat), columns, None)[0].max())
+    return float(_bounds(heat, _first(heat), columns, None, l2_bounds)[0].max())
 
 
-def _first(heat: Heat) -> _Boxes:
+def _first(heat: Heat) -> Boxes:
     """Boxes that cover all places, not much wider than the kernel where that takes few of them."""
     wide = heat.high - heat.low
     counts = [int(min(SIDES[wide.size], max(1.0, math.ceil(side / 0.5)))) for side in wide.tolist()]
     at = np.meshgrid(*(np.arange(count) for count in counts), indexing="ij")
     halves = wide / (2 * np.array(counts))
     centers = heat.low + (2 * np.stack([axis.ravel() for axis in at], axis=1) + 1) * halves
-    return _Boxes(centers, np.broadcast_to(halves + heat.rounding, centers.shape))
+    return Boxes(centers, np.broadcast_to(halves + heat.rounding, centers.shape))
 
 
-def _cut(boxes: _Boxes, chosen: IntArray) -> _Boxes:
+def _cut(boxes: Boxes, chosen: IntArray) -> Boxes:
     """Halves, along every axis, of some of the boxes."""
     centers, halves = boxes.centers[chosen], boxes.halves[chosen] / 2
     signs = itertools.product((-1.0, 1.0), repeat=centers.shape[1])
     parts = [centers + np.array(sign) * halves for sign in signs]
     # A center is rounded; boxes overlap by what that may be.
-    return _Boxes(
+    return Boxes(
         np.concatenate(parts), np.tile(halves * (1 + 8 * UNIT) + _spacing(centers), (len(parts), 1))
     )
 
@@ -154,27 +162,30 @@ def _spacing(centers: FloatArray) -> FloatArray:
 
 
 def _bounds(
-    heat: Heat, boxes: _Boxes, columns: tuple[Orders, ...], shift: FloatArray | None
+    heat: Heat,
+    boxes: Boxes,
+    columns: tuple[Orders, ...],
+    shift: FloatArray | None,
+    some: Bounds,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Above the largest length in each box, below it (in its center), and above that in the center alone."""
     step = max(1, CHUNK // len(heat.sensors))
     parts = [slice(begin, begin + step) for begin in range(0, len(boxes.centers), step)]
     found = [
-        _some_bounds(heat, _Boxes(boxes.centers[part], boxes.halves[part]), columns, shift)
-        for part in parts
+        some(heat, Boxes(boxes.centers[part], boxes.halves[part]), columns, shift) for part in parts
     ]
     upper, lower, point = np.concatenate(found, axis=1)
     return upper, lower, point
 
 
-def _some_bounds(
-    heat: Heat, boxes: _Boxes, columns: tuple[Orders, ...], shift: FloatArray | None
+def l2_bounds(
+    heat: Heat, boxes: Boxes, columns: tuple[Orders, ...], shift: FloatArray | None
 ) -> FloatArray:
     """Bounds from the squares of lengths: F'F by Taylor's theorem, the third derivatives as its rest."""
-    values, largest, entries = _tables(heat, boxes, shift)
-    jets = [_Jet.of(values, orders, boxes.halves) for orders in columns]
+    values, largest, entries = tables(heat, boxes, shift)
+    jets = [Jet.of(values, orders, boxes.halves) for orders in columns]
     sizes = cache(lambda orders: _norm(largest(orders)))
-    rests = [_terms(sizes, orders, boxes.halves) for orders in columns]
+    rests = [terms_of(sizes, orders, boxes.halves) for orders in columns]
     count = range(len(columns))
     squares = [[_dot(jets[i].value, jets[j].value) for j in count] for i in count]
     rises = [
@@ -188,7 +199,7 @@ def _some_bounds(
     added = sizes if shift is None else cache(lambda orders: _norm(entries(orders)))
 
     def lost_over(halves: FloatArray) -> FloatArray:
-        terms = (term for orders in columns for term in _terms(added, orders, halves + 1))
+        terms = (term for orders in columns for term in terms_of(added, orders, halves + 1))
         return np.asarray((LOST + heat.rounding) * sum(terms))
 
     def off(size: FloatArray, lost: FloatArray) -> FloatArray:
@@ -207,7 +218,7 @@ def _some_bounds(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Jet:
+class Jet:
     """A vector over all sensors in the centers of boxes, and its derivatives times the half sides."""
 
     value: FloatArray
@@ -215,14 +226,15 @@ class _Jet:
     second: list[list[FloatArray]]
 
     @staticmethod
-    def of(values: _Derivatives, orders: Orders, halves: FloatArray) -> _Jet:
+    def of(values: Derivatives, orders: Orders, halves: FloatArray) -> Jet:
+        """Of the derivatives of these orders, in boxes with these half sides."""
         axes = range(len(orders))
         first = [values(_more(orders, a)) * halves[:, [a]] for a in axes]
         second = [
             [values(_more(_more(orders, a), b)) * (halves[:, [a]] * halves[:, [b]]) for b in axes]
             for a in axes
         ]
-        return _Jet(values(orders), first, second)
+        return Jet(values(orders), first, second)
 
     @property
     def size(self) -> FloatArray:
@@ -231,7 +243,7 @@ class _Jet:
         return np.asarray(_norm(self.value) + sum(map(_norm, self.first)) + sum(bends))
 
 
-def _corners(jets: list[_Jet]) -> FloatArray:
+def _corners(jets: list[Jet]) -> FloatArray:
     """The largest length of the tangents in the boxes: it is convex, so it is in a corner."""
     found = np.zeros(len(jets[0].value))
     for signs in itertools.product((-1.0, 1.0), repeat=len(jets[0].first)):
@@ -248,7 +260,7 @@ def _corners(jets: list[_Jet]) -> FloatArray:
 
 
 def _rise(
-    one: _Jet, other: _Jet, one_rest: list[FloatArray], other_rest: list[FloatArray], *, alone: bool
+    one: Jet, other: Jet, one_rest: list[FloatArray], other_rest: list[FloatArray], *, alone: bool
 ) -> FloatArray:
     """How far a product F'H of two vectors may rise (or, unless it is a square, also fall) in the boxes."""
     axes = range(len(one.first))
@@ -264,7 +276,7 @@ def _rise(
     return np.asarray(out + (f0 * g3 + 3 * f1 * g2 + 3 * f2 * g1 + f3 * g0) / 6)
 
 
-def _terms(sizes: _Derivatives, orders: Orders, halves: FloatArray) -> list[FloatArray]:
+def terms_of(sizes: Derivatives, orders: Orders, halves: FloatArray) -> list[FloatArray]:
     """Bounds on the lengths of derivatives of order 0 to 3 in all directions within the boxes."""
     out = []
     for order in range(4):
@@ -296,9 +308,9 @@ def _top(matrix: list[list[FloatArray]]) -> FloatArray:
     return np.asarray((a + c) / 2 + np.hypot((a - c) / 2, b))
 
 
-def _tables(
-    heat: Heat, boxes: _Boxes, shift: FloatArray | None
-) -> tuple[_Derivatives, _Derivatives, _Derivatives]:
+def tables(
+    heat: Heat, boxes: Boxes, shift: FloatArray | None
+) -> tuple[Derivatives, Derivatives, Derivatives]:
     """Derivatives of all kernels in the centers, bounds on them in the boxes, and on what was added up."""
     axes = range(heat.low.size)
     halves = [boxes.halves[:, [axis]] for axis in axes]
@@ -337,7 +349,7 @@ def _tables(
     )
 
 
-def _products(ways: list[FloatArray], factor: _Factor, gains: FloatArray | None) -> _Derivatives:
+def _products(ways: list[FloatArray], factor: _Factor, gains: FloatArray | None) -> Derivatives:
     """Derivatives of a product of one kernel for each axis, times the sensor's gain: boxes by sensors."""
     kernels = [_kernel(way) for way in ways]
     kept = cache(lambda axis, order: factor(ways[axis], kernels[axis], order))

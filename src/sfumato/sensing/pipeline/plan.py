@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato._random import generator
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import PureDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.sensors import Sensors
 from sfumato.sensing.model.site import Site
@@ -20,6 +20,7 @@ from sfumato.sensing.pipeline.release import Watch
 from sfumato.sensing.pipeline.site import relation_of, site_of
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import forecast as forecasts
+from sfumato.sensing.planning.certificate_forecast import DRAWS, forecast_certificate
 from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
@@ -28,7 +29,7 @@ from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
 from sfumato.sensing.recovery.estimators.registry import added_estimators
-from sfumato.sensing.release.noise_plan import Calibration
+from sfumato.sensing.release.noise_plan import Calibration, SensorLoss
 from sfumato.sensing.release.rounds import (
     share_of,
 )
@@ -41,7 +42,7 @@ from sfumato.spaces import Grid, Line
 
 def plan_sensors(
     site: Site | str | Path | SyntheticOptions,
-    loss: ZCDP | ApproxDP,
+    loss: SensorLoss,
     *,
     readings: int | None = None,
     calibration: Calibration = "analytic",
@@ -63,7 +64,8 @@ def plan_sensors(
 
     Args:
         site: A site, its file, or what a made-up one should look like.
-        loss: What one reading of all sensors may cost; with `readings`, all of them together.
+        loss: What one reading of all sensors may cost; with `readings`, all of them together. Epsilon alone
+            (`PureDP`) takes Laplace noise of one scale.
         readings: So many readings share the cost: plan for each of them.
         calibration: "analytic", the least noise, or "papers", the papers' formula.
         noise: "one" sigma for all sensors, or "each" its own, where that tells more at the same cost: then the
@@ -84,6 +86,7 @@ def plan_sensors(
     Raises:
         InvalidParameter: A number is out of its range, or options contradict each other; nothing was planned.
 
+    >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
     >>> hall = describe_site("hall", operator=line, radius="1/100").site
@@ -103,6 +106,11 @@ def plan_sensors(
     tell = watch or (lambda _: None)
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
+    if noise == "each" and isinstance(loss, PureDP):
+        raise InvalidParameter(
+            "epsilon without a delta takes Laplace noise of one scale, got `noise='each'`, which is Gaussian: "
+            "give a delta above 0 or rho; nothing was planned"
+        )
     weighed = None
     if noise == "each":
         tell("choosing the noise of each sensor")
@@ -118,6 +126,13 @@ def plan_sensors(
             parts["required"] = _required(design, target, foreseen, chance, trials, tell)
         if curves:
             parts["curves"] = _curves(design, foreseen, chance, trials, tell)
+        tell("certifying a few simulated answers")
+        parts["certificate"] = forecast_certificate(
+            design.scene,
+            rng=chance,
+            max_draws=min(DRAWS, trials or DRAWS),
+            laplace=parts["noise"].pure,
+        )
     return SensorPlan(
         design,
         total=loss,
@@ -132,7 +147,7 @@ def plan_sensors(
 def plan_placement(
     candidates: Site | Sensors | str | Path,
     count: int,
-    loss: ZCDP | ApproxDP,
+    loss: SensorLoss,
     *,
     line: int | None = None,
     length: float | None = None,
@@ -156,7 +171,7 @@ def plan_placement(
         candidates: A site with a sensor at every place that could have one; or these places as sensors or a
             table (sensor, x, perhaps y), and then where sources may be: `line` or `grid`.
         count: How many sensors there will be.
-        loss: What one reading of them all may cost.
+        loss: What one reading of them all may cost: rho, or epsilon and delta above 0.
         line: Sources on a line of so many cells.
         length: Length of the line (1).
         grid: Sources in a plane: 2**grid by 2**grid cells of `bounds`.
@@ -177,6 +192,11 @@ def plan_placement(
         InvalidParameter: Something is missing, or contradicts the site; nothing was placed.
     """
     tell = watch or (lambda _: None)
+    if isinstance(loss, PureDP):
+        raise InvalidParameter(
+            "places are chosen for Gaussian noise, which needs a delta above 0 or rho, got epsilon alone; "
+            "nothing was placed"
+        )
     if isinstance(candidates, Site):
         ground = candidates
     else:
@@ -222,9 +242,7 @@ def _check(trials: int | None, target: float | None, *, more: bool) -> None:
         )
 
 
-def _each(
-    total: ZCDP | ApproxDP, readings: int | None, calibration: Calibration
-) -> ZCDP | ApproxDP:
+def _each(total: SensorLoss, readings: int | None, calibration: Calibration) -> SensorLoss:
     """What one reading may cost: all, or the share of it that a ledger lets so many readings have."""
     if readings is None:
         return total

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import check_outputs, write_outputs
-from sfumato.privacy import ZCDP, ApproxDP, Ledger, Loss
+from sfumato.privacy import Ledger, Loss
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.pipeline.payer import (
@@ -36,7 +36,7 @@ from sfumato.sensing.results.release import ReleasePrice, ReleaseResult
 from sfumato.sensing.table_form import Columns, TableForm
 
 if TYPE_CHECKING:
-    from sfumato.sensing.release.noise_plan import Calibration
+    from sfumato.sensing.release.noise_plan import Calibration, SensorLoss
 
 Watch = Callable[[str], None]
 """Is told what is being done, step by step."""
@@ -47,7 +47,7 @@ def price_release(
     *,
     ledger: Ledger | str | Path | None = None,
     windows: Windows | None = None,
-    loss: ZCDP | ApproxDP | None = None,
+    loss: SensorLoss | None = None,
     share: int | None = None,
     calibration: Calibration = "analytic",
     noise_plan: NoisePlan | None = None,
@@ -59,7 +59,7 @@ def price_release(
         site: The site, or its file.
         ledger: The ledger that would pay, or its file; or `windows`.
         windows: Ledgers of windows of time that would pay.
-        loss: What one reading of all sensors may cost; or `share`.
+        loss: What one reading of all sensors may cost; or `share`. Epsilon alone takes Laplace noise.
         share: An equal share of the whole budget, for so many readings.
         calibration: "analytic", the least noise, or "papers", the papers' formula.
         noise_plan: A plan that was made for this site, instead of `loss` and `share`.
@@ -90,7 +90,7 @@ def release_readings(
     *,
     ledger: Ledger | str | Path | None = None,
     windows: Windows | None = None,
-    loss: ZCDP | ApproxDP | None = None,
+    loss: SensorLoss | None = None,
     share: int | None = None,
     device: Device | str | Path | None = None,
     some: bool = False,
@@ -331,7 +331,7 @@ def _no_data() -> Any:
 def planned_noise(
     site: Site,
     budget: Loss,
-    loss: ZCDP | ApproxDP | None,
+    loss: SensorLoss | None,
     share: int | None,
     calibration: Literal["analytic", "papers"],
     noise_plan: NoisePlan | None,
@@ -351,7 +351,7 @@ def planned_noise(
     return plan(site, cost, calibration=calibration)
 
 
-def _loss(budget: Loss, loss: ZCDP | ApproxDP | None, share: int | None) -> ZCDP | ApproxDP:
+def _loss(budget: Loss, loss: SensorLoss | None, share: int | None) -> SensorLoss:
     """What one reading costs: as asked, or its share of the whole budget."""
     if share is None:
         if loss is None:
@@ -363,9 +363,5 @@ def _loss(budget: Loss, loss: ZCDP | ApproxDP | None, share: int | None) -> ZCDP
     if loss is not None:
         raise InvalidParameter(
             "`share` stands alone: it is a share of the ledger's budget; nothing was charged"
-        )
-    if not isinstance(budget, ZCDP | ApproxDP):
-        raise InvalidParameter(
-            f"Gaussian noise needs a budget with a delta, got {budget}; nothing was charged"
         )
     return share_of(budget, share)

@@ -11,12 +11,11 @@ from typing import Any
 
 from sfumato.errors import InvalidInput, LedgerMismatch
 from sfumato.files import decoding
-from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import canonical, decode_loss, encode
 from sfumato.privacy.runs import Request
 from sfumato.sensing.model.site import Site, read_site
 from sfumato.sensing.pipeline.payer import Windows
-from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
+from sfumato.sensing.release.noise_plan import Calibration, NoisePlan, SensorLoss
 from sfumato.sensing.table_form import TableForm
 
 READINGS = "readings/1"
@@ -49,7 +48,7 @@ class ReadingsRequest:
     site: Site
     site_file: str | None
     windows: Windows | None
-    loss: ZCDP | ApproxDP | None
+    loss: SensorLoss | None
     share: int | None
     calibration: Calibration
     noise_plan: NoisePlan | None
@@ -111,7 +110,7 @@ class ReadingsRequest:
             told, file = asked["windows"], asked["site"] if isinstance(asked["site"], str) else None
             site = Site.from_json(asked["site"]) if file is None else read_site(file)
             loss = None if asked["loss"] is None else decode_loss(asked["loss"])
-            if not isinstance(loss, ZCDP | ApproxDP | None):
+            if not isinstance(loss, SensorLoss | None):
                 raise InvalidInput(f"a reading costs no {loss}")
             found = ReadingsRequest(
                 asked["readings"],

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ApproxDP
 from sfumato.sensing.diagnostics.conditioning import conditioning
 from sfumato.sensing.diagnostics.resolution import resolution
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.design import Design
 from sfumato.sensing.planning.papers_bounds import papers_bounds
+from sfumato.sensing.release.noise_plan import SensorLoss
 from sfumato.sensing.release.readings import plan as plan_noise_of
 from sfumato.sensing.release.rounds import DAY, best_guess, cost_after, one_sensor_loss
 
@@ -21,14 +22,12 @@ STATED = "1e-6"
 """The delta at which a release says what a rho means."""
 
 
-def delta_of(loss: ZCDP | ApproxDP) -> Fraction:
-    """The delta of a loss, or that at which a rho is stated."""
+def delta_of(loss: SensorLoss) -> Fraction:
+    """The delta of a loss, or that at which a rho, or an epsilon of many readings, is stated."""
     return loss.delta if isinstance(loss, ApproxDP) else Fraction(STATED)
 
 
-def computed_numbers(
-    design: Design, total: ZCDP | ApproxDP, readings: int | None
-) -> dict[str, Any]:
+def computed_numbers(design: Design, total: SensorLoss, readings: int | None) -> dict[str, Any]:
     """All that takes no simulation, by the names of the plan's fields."""
     site, delta, count = design.site, delta_of(total), readings or 1
     noise = plan_noise_of(site, design.loss, calibration=design.calibration)

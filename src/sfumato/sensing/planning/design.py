@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.forecast import (
@@ -31,7 +31,7 @@ from sfumato.sensing.planning.forecast import (
 )
 from sfumato.sensing.planning.papers_bounds import papers_bounds
 from sfumato.sensing.recovery.distance import error_of_nothing
-from sfumato.sensing.release.noise_plan import Calibration, NoisePlan
+from sfumato.sensing.release.noise_plan import Calibration, NoisePlan, SensorLoss
 from sfumato.sensing.release.readings import plan
 
 Axis = Literal["diffusion time", "sensors", "cost", "sources"]
@@ -48,7 +48,7 @@ class Design:
     """A site, what one reading of it may cost, and the sources to expect on it."""
 
     site: Site
-    loss: ZCDP | ApproxDP
+    loss: SensorLoss
     sources: int = 1
     masses: SyntheticMasses = "known"
     calibration: Calibration = "analytic"
@@ -66,7 +66,7 @@ class Design:
     @property
     def cost(self) -> float:
         """The epsilon of one reading, or its rho."""
-        return float(self.loss.epsilon if isinstance(self.loss, ApproxDP) else self.loss.rho)
+        return float(self.loss.rho if isinstance(self.loss, ZCDP) else self.loss.epsilon)
 
     @property
     def time(self) -> float | None:
@@ -288,6 +288,12 @@ def shared_trials(design: Design, most: float, count: int, rng: np.random.Genera
     )
 
 
-def _loss(loss: ZCDP | ApproxDP, value: float) -> ZCDP | ApproxDP:
+def _loss(loss: SensorLoss, value: float) -> SensorLoss:
     exact = Fraction(value)
-    return ApproxDP(exact, loss.delta) if isinstance(loss, ApproxDP) else ZCDP(exact)
+    match loss:
+        case ApproxDP(_, delta):
+            return ApproxDP(exact, delta)
+        case ZCDP():
+            return ZCDP(exact)
+        case PureDP():
+            return PureDP(exact)

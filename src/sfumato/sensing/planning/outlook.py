@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import ZCDP, ApproxDP, MovedMass, as_approx, gaussian_sigma
+from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, as_approx, gaussian_sigma
 
 if TYPE_CHECKING:
     from sfumato.sensing.planning.design import Design
     from sfumato.sensing.planning.forecast import RecoveryForecast
-    from sfumato.sensing.release.noise_plan import NoisePlan
+    from sfumato.sensing.release.noise_plan import NoisePlan, SensorLoss
 
 WELL = 0.5
 """Of the error without any reading: a forecast below it is an answer worth having."""
@@ -72,7 +72,7 @@ def outlook_of(
     design: Design,
     noise: NoisePlan,
     *,
-    total: ZCDP | ApproxDP,
+    total: SensorLoss,
     readings: int | None,
     signal: float,
     forecast: RecoveryForecast | None,
@@ -88,7 +88,8 @@ def outlook_of(
         return Outlook(kind, signal, noise.sigma, seen, needed)
     times = (needed / seen) ** 2  # of rho: sigma falls as its root
     count = readings or 1
-    fewer = math.floor(count / times) if count > 1 else 0
+    # Of epsilon alone sigma falls with the share, of rho with its root.
+    fewer = math.floor(count / (math.sqrt(times) if noise.pure else times)) if count > 1 else 0
     neighbors = design.site.neighbors
     return Outlook(
         kind,
@@ -113,14 +114,17 @@ def _simulated(forecast: RecoveryForecast) -> Literal["yes", "hardly", "no"]:
     return "yes" if forecast.best.mean <= WELL * forecast.even else "hardly"
 
 
-def _cost(noise: NoisePlan, total: ZCDP | ApproxDP, readings: int, times: float) -> float | None:
+def _cost(noise: NoisePlan, total: SensorLoss, readings: int, times: float) -> float | None:
     """The epsilon, or rho, of all readings together whose noise is the root of `times` smaller.
 
     None where that is above `MAX_COST`.
     """
+    if isinstance(noise.cost, PureDP):
+        epsilon = float(noise.cost.epsilon) * readings * math.sqrt(times)
+        return epsilon if epsilon <= MAX_COST else None
     if isinstance(noise.cost, ZCDP):
         rho = noise.cost.rho * readings * Fraction(times)
-        if isinstance(total, ZCDP):
+        if not isinstance(total, ApproxDP):
             return float(rho) if rho <= MAX_COST else None
         if rho > MAX_COST:  # and so is the epsilon
             return None

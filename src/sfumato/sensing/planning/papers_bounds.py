@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ApproxDP, PureDP
 from sfumato.sensing.planning.forecast import Scene
 from sfumato.sensing.planning.limits import (
     RecoveryBound,
@@ -16,6 +16,7 @@ from sfumato.sensing.planning.limits import (
     recovery_bound,
     recovery_lower_bound,
 )
+from sfumato.sensing.release.noise_plan import SensorLoss
 from sfumato.spaces import Line
 
 
@@ -41,14 +42,14 @@ class PapersBounds:
         return self.length * min(1.0, self.noisy.bracket)
 
 
-def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
+def papers_bounds(scene: Scene, loss: SensorLoss) -> PapersBounds:
     """What the papers prove of a scene: heat on an even line; for k sources spread over it, at sensors.
 
     Theirs is a bound for sources away from the ends that stand alike between evenly placed sensors,
     so that is what it is asked of: about 1/k of the line apart, the first about 1/2k from its end.
 
     A line of length L is theirs of length 1 with T / L**2, and noise L sigma. Only the bound for
-    their own noise looks at the loss.
+    their own noise looks at the loss; of Laplace noise, which epsilon alone takes, nothing is proved.
 
     >>> from sfumato.sensing.model.operators.heat_line import heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
@@ -58,7 +59,8 @@ def papers_bounds(scene: Scene, loss: ZCDP | ApproxDP) -> PapersBounds:
     """
     operator = scene.operator
     if (
-        operator.kernel_width is None
+        isinstance(loss, PureDP)  # all of it is of Gaussian noise
+        or operator.kernel_width is None
         or operator.time is None
         or not isinstance(operator.space, Line)
         or not _even(operator.space)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import DiscreteLaplace
 from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.round_times import matching_times
@@ -39,6 +40,7 @@ class MergedReadings:
         min_noise: The smallest noise of any device, of `values`; None if unknown.
         averaged: Whether several times were averaged.
         remarks: What must be known of them: readings that are missing.
+        laplace: Whether any of the noise is Laplace.
     """
 
     site: Site
@@ -53,6 +55,7 @@ class MergedReadings:
     min_noise: float | None = None
     averaged: bool = False
     remarks: tuple[str, ...] = ()
+    laplace: bool = False
 
 
 def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) -> MergedReadings:
@@ -113,6 +116,11 @@ def _averaged(ground: Site, moments: dict[str, list[Snapshot]]) -> MergedReading
         "rehearsal": any(s.release.rehearsal for group in moments.values() for s in group),
         "time": "" if several else next(iter(moments)),
         "averaged": several,
+        "laplace": any(
+            s.release.entry.mechanism == DiscreteLaplace.name
+            for group in moments.values()
+            for s in group
+        ),
     }
     if any(len(at) < len(names) for at in rounds):
         return _with_gaps(ground, names, rounds, told)

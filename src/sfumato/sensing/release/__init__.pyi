@@ -9,7 +9,7 @@ from .keys import (
     write_device_key,
     write_master_key,
 )
-from .noise_plan import Calibration, NoisePlan, plan_noise, read_noise_plan, unit_of
+from .noise_plan import Calibration, NoisePlan, SensorLoss, plan_noise, read_noise_plan, unit_of
 from .readings import (
     FORMAT,
     Readings,
@@ -41,6 +41,7 @@ __all__ = [
     "Readings",
     "RoundsCost",
     "Seal",
+    "SensorLoss",
     "Snapshot",
     "StepKeys",
     "Unsealed",

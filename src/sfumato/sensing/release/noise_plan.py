@@ -19,10 +19,13 @@ from sfumato.privacy import (
     ApproxDP,
     Bound,
     DiscreteGaussian,
+    DiscreteLaplace,
     MovedMass,
+    PureDP,
     RoundedGaussian,
     SwappedCells,
     gaussian_sigma,
+    laplace_scale,
 )
 from sfumato.privacy.accounting import (
     Number,
@@ -48,6 +51,11 @@ Calibration = Literal["analytic", "papers"]
 
 LARGEST_DISCRETE = 2**16  # two small tables draw it, which a device can hold
 
+LARGEST_LAPLACE = 2**24  # its digits need small tables at any width
+
+SensorLoss = ZCDP | ApproxDP | PureDP
+"""What a reading of sensors can cost: rho, epsilon and delta, or epsilon alone."""
+
 LARGEST_READING = 2**48  # lattice units; further readings are clipped, which moves them closer
 SLIP = (
     2.0**-4
@@ -56,11 +64,12 @@ SLIP = (
 
 @dataclass(frozen=True, slots=True)
 class NoisePlan:
-    """The noise of a named set of sensors: a lattice, a Gaussian on it, and the bound that it pays for.
+    """The noise of a named set of sensors: a lattice, its law on it, and the bound that it pays for.
 
     Readings become whole multiples of 2**exponent; noise of `mechanism` is added to each. Two
     source vectors that are neighbors move all readings together by at most `moved` lattice units in
-    l2: the sensitivity of the operator, the sensor's own step and the rounding included. `site` is
+    l2, in l1 where the noise is Laplace: the sensitivity of the operator, the sensor's own step and
+    the rounding included. `site` is
     the digest of the site it is for. `every_place` says that the sensitivity counts every place where
     a source may be; files from before operators had to say so do not. With `gains` each reading is
     multiplied by its own first, so that sensor k has noise of sigma / gain_k on a lattice of 2**exponent /
@@ -71,7 +80,7 @@ class NoisePlan:
     sensitivity: Sensitivity
     step: Fraction
     exponent: int
-    mechanism: RoundedGaussian | DiscreteGaussian
+    mechanism: RoundedGaussian | DiscreteGaussian | DiscreteLaplace
     site: str = ""
     every_place: bool = True
     gains: tuple[float, ...] = ()
@@ -79,7 +88,24 @@ class NoisePlan:
     @property
     def sigma(self) -> float:
         """The deviation of the noise on each reading, in the readings' own unit; with gains, of gain 1."""
-        return math.ldexp(float(self.mechanism.sigma), self.exponent)
+        mechanism = self.mechanism
+        wide = (
+            mechanism.law.deviation
+            if isinstance(mechanism, DiscreteLaplace)
+            else float(mechanism.sigma)
+        )
+        return math.ldexp(wide, self.exponent)
+
+    @property
+    def width(self) -> Fraction:
+        """The parameter of the noise's law, in lattice units: its sigma, of Laplace its scale."""
+        mechanism = self.mechanism
+        return mechanism.scale if isinstance(mechanism, DiscreteLaplace) else mechanism.sigma
+
+    @property
+    def pure(self) -> bool:
+        """Whether the noise is Laplace, and its cost an epsilon without a delta."""
+        return isinstance(self.mechanism, DiscreteLaplace)
 
     @property
     def sigmas(self) -> FloatArray:
@@ -90,13 +116,15 @@ class NoisePlan:
         )
 
     @property
-    def cost(self) -> ZCDP | ApproxDP:
+    def cost(self) -> SensorLoss:
         """What one reading of all the sensors together costs."""
         return self.mechanism.cost(self.bound())
 
     @property
     def moved(self) -> Fraction:
-        """How far neighbors move all readings, in lattice units of l2."""
+        """How far neighbors move all readings, in lattice units: of l2, or of l1 where the noise is Laplace."""
+        if self.pure:
+            return _moved_l1(self.sensitivity, self.step, self.exponent, len(self.sensors))
         return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors), self.gains)
 
     @property
@@ -116,8 +144,11 @@ class NoisePlan:
         """The epsilon of each sensor alone, the papers' local loss: its own change, step and rounding.
 
         Computed for continuous noise of the same deviation, rounded, which on these lattices is the
-        same to many digits for the discrete kind.
+        same to many digits for the discrete kind. Of Laplace noise it is pure, and holds at any delta.
         """
+        if self.pure:
+            wide = float(self.width) * 2.0**self.exponent
+            return np.nextafter(self.per_sensor_moved / wide, np.inf) * (1 + 2.0**-50)
         return per_sensor_loss(
             replace(self.sensitivity, per_sensor=self.per_sensor_moved), self.sigma, delta
         )
@@ -141,13 +172,14 @@ class NoisePlan:
                 "exact": moved.exact,
                 "worst": None if moved.worst is None else list(moved.worst),
                 "place": None if moved.place is None else list(moved.place),
+                **({} if moved.l1 is None else {"l1": moved.l1}),
                 "neighbors": encode(moved.neighbors),
             },
             "step": str(self.step),
             "exponent": self.exponent,
             "mechanism": {
                 "name": mechanism.name,
-                "sigma": str(mechanism.sigma),
+                "scale" if self.pure else "sigma": str(self.width),
                 "promise": None if promise is None else encode(promise),
             },
             **({"gains": list(self.gains)} if self.gains else {}),
@@ -172,6 +204,7 @@ class NoisePlan:
                 None if worst is None else (int(worst[0]), int(worst[1])),
                 neighbors,
                 None if place is None else tuple(map(float, place)),
+                None if moved.get("l1") is None else float(moved["l1"]),
             )
             if found.per_sensor.shape != (len(sensors),):
                 raise ValueError("its sensitivity is of other sensors")
@@ -187,6 +220,8 @@ class NoisePlan:
             )
             if made.gains and len(made.gains) != len(sensors):
                 raise ValueError("its gains are of other sensors")
+            if made.pure and (found.l1 is None or made.gains):
+                raise ValueError("Laplace noise needs a sensitivity in l1, and has one scale")
             made.cost  # noqa: B018  # noise that does not keep its promise is refused
             return made
 
@@ -206,7 +241,8 @@ class NoisePlan:
         return Bound(
             self.sensitivity.neighbors,
             len(self.sensors) if readings is None else readings,
-            l2_squared=self.moved**2,
+            l1=self.moved if self.pure else None,
+            l2_squared=None if self.pure else self.moved**2,
             unit=unit_of(self.sensors, window=window),
             model="local",
         )
@@ -252,7 +288,9 @@ def read_noise_plan(path: str | Path) -> NoisePlan:
     return NoisePlan.from_json(read_json(path, "a whole noise plan"))
 
 
-def _mechanism_from(data: dict[str, Any]) -> RoundedGaussian | DiscreteGaussian:
+def _mechanism_from(
+    data: dict[str, Any],
+) -> RoundedGaussian | DiscreteGaussian | DiscreteLaplace:
     match data["name"]:
         case RoundedGaussian.name:
             promise = None if data["promise"] is None else decode_loss(data["promise"])
@@ -261,8 +299,10 @@ def _mechanism_from(data: dict[str, Any]) -> RoundedGaussian | DiscreteGaussian:
             return RoundedGaussian(data["sigma"], promise)
         case DiscreteGaussian.name:
             return DiscreteGaussian(data["sigma"])
+        case DiscreteLaplace.name:
+            return DiscreteLaplace(data["scale"])
         case name:
-            raise ValueError(f"its noise is not Gaussian: {name}")
+            raise ValueError(f"its noise is neither Gaussian nor Laplace: {name}")
 
 
 def unit_of(sensors: Sensors, *, window: str = "") -> str:
@@ -294,7 +334,7 @@ def window_in(unit: str) -> str:
 def plan_noise(
     sensors: Sensors,
     sensitivity: Sensitivity,
-    loss: ZCDP | ApproxDP,
+    loss: SensorLoss,
     *,
     step: Number = 0,
     calibration: Calibration = "analytic",
@@ -304,12 +344,14 @@ def plan_noise(
 
     The lattice is the finest on which the noise can be drawn: rounding to it, and to a double before, costs
     17/16 of a unit more in each reading. In l2, with m readings: (sensitivity + step sqrt(m)) / 2**exponent +
-    17/16 sqrt(m).
+    17/16 sqrt(m). Epsilon alone takes Laplace noise of one scale: in l1, (sensitivity + step m) / 2**exponent +
+    17/16 m.
 
     Args:
         sensors: The sensors.
         sensitivity: How far neighbors move their readings.
-        loss: What one reading of all of them may cost: rho, or epsilon and delta above 0.
+        loss: What one reading of all of them may cost: rho, epsilon and delta above 0, or epsilon alone, for
+            which the sensitivity must have its l1.
         step: The sensor's own resolution, e.g. 1/16 of a degree: a reading is rounded to it before anybody
             sees it, so neighbors may differ by one step more in every reading. 0 if it is negligible.
         calibration: "analytic", the least noise; "papers" is that of [gilbert18, lem. 4], too noisy where it
@@ -327,10 +369,15 @@ def plan_noise(
             f"the sensitivity is of {sensitivity.per_sensor.size} sensors, got {len(sensors)}; "
             "nothing was planned"
         )
-    if not isinstance(loss, ZCDP | ApproxDP):
+    if not isinstance(loss, SensorLoss):
         raise InvalidParameter(
-            f"sensors add Gaussian noise, which costs rho, or epsilon and delta; got {loss}; "
+            f"noise of sensors costs rho, epsilon and delta, or epsilon alone; got {loss}; "
             "nothing was planned"
+        )
+    if isinstance(loss, PureDP) and (gains or sensitivity.l1 is None):
+        raise InvalidParameter(
+            "epsilon without a delta takes Laplace noise of one scale, and a sensitivity in l1: sensors with a "
+            "noise of their own need a delta above 0 or rho; nothing was planned"
         )
     if calibration not in get_args(Calibration):
         raise InvalidParameter(f"calibration is 'analytic' or 'papers', got {calibration!r}")
@@ -341,18 +388,23 @@ def plan_noise(
         raise InvalidParameter(
             "no reading moves with the sources, so there is nothing to protect by noise"
         )
-    largest = LARGEST_ROUNDED if isinstance(loss, ApproxDP) else LARGEST_DISCRETE
+    largest = _largest(loss)
     # From far too fine to the finest lattice on which the noise can be drawn.
     scale = max(sensitivity.l2, float(own) * math.sqrt(_step_root(len(sensors), gains)))
     exponent = math.frexp(scale)[1] - 32
     while True:
-        moved = _moved(sensitivity, own, exponent, len(sensors), gains)
-        needed = _sigma(loss, moved, calibration)
+        moved = (
+            _moved_l1(sensitivity, own, exponent, len(sensors))
+            if isinstance(loss, PureDP)
+            else _moved(sensitivity, own, exponent, len(sensors), gains)
+        )
+        needed = _width(loss, moved, calibration)
         if needed <= largest:
             return NoisePlan(
                 sensors, sensitivity, own, exponent, _mechanism(loss, needed), gains=gains
             )
-        if moved < 2 * sqrt_above(Fraction(len(sensors))):
+        rounding = len(sensors) if isinstance(loss, PureDP) else sqrt_above(Fraction(len(sensors)))
+        if moved < 2 * rounding:
             # A coarser lattice only shortens the part of the sensitivity that is not rounding.
             raise InvalidParameter(
                 f"{loss} over {len(sensors)} sensors needs noise of {float(needed):.4g} lattice steps, above "
@@ -361,10 +413,28 @@ def plan_noise(
         exponent += max(1, math.frexp(float(needed) / largest)[1] - 1)
 
 
-def _mechanism(loss: ZCDP | ApproxDP, sigma: Fraction) -> RoundedGaussian | DiscreteGaussian:
+def _largest(loss: SensorLoss) -> int:
+    match loss:
+        case ApproxDP():
+            return LARGEST_ROUNDED
+        case ZCDP():
+            return LARGEST_DISCRETE
+        case PureDP():
+            return LARGEST_LAPLACE
+
+
+def _mechanism(
+    loss: SensorLoss, width: Fraction
+) -> RoundedGaussian | DiscreteGaussian | DiscreteLaplace:
     # Exact (epsilon, delta) is known for the continuous Gaussian, rounded; rho is the same for the
     # discrete one, which can be drawn on finer lattices.
-    return RoundedGaussian(sigma, loss) if isinstance(loss, ApproxDP) else DiscreteGaussian(sigma)
+    match loss:
+        case ApproxDP():
+            return RoundedGaussian(width, loss)
+        case ZCDP():
+            return DiscreteGaussian(width)
+        case PureDP():
+            return DiscreteLaplace(width)
 
 
 def _moved(
@@ -379,6 +449,14 @@ def _moved(
     return (Fraction(sensitivity.l2) + steps) / Fraction(2) ** exponent + rounding
 
 
+def _moved_l1(sensitivity: Sensitivity, step: Fraction, exponent: int, readings: int) -> Fraction:
+    """As `_moved`, in l1: every reading's step and rounding count in full."""
+    if sensitivity.l1 is None:
+        raise InvalidParameter("Laplace noise needs a sensitivity in l1; nothing was planned")
+    rounding = readings * (1 + Fraction(SLIP))
+    return (Fraction(sensitivity.l1) + step * readings) / Fraction(2) ** exponent + rounding
+
+
 def _step_root(readings: int, gains: tuple[float, ...]) -> Fraction:
     """The square of what a step of 1 in every reading moves all of them, times their gains."""
     if not gains:
@@ -386,8 +464,10 @@ def _step_root(readings: int, gains: tuple[float, ...]) -> Fraction:
     return sum((Fraction(gain) ** 2 for gain in gains), Fraction(0))
 
 
-def _sigma(loss: ZCDP | ApproxDP, moved: Fraction, calibration: Calibration) -> Fraction:
+def _width(loss: SensorLoss, moved: Fraction, calibration: Calibration) -> Fraction:
     match loss:
+        case PureDP(epsilon):
+            return Fraction(laplace_scale(epsilon, sensitivity=moved))
         case ApproxDP(epsilon, delta):
             return Fraction(gaussian_sigma(epsilon, delta, sensitivity=moved, method=calibration))
         case ZCDP(rho):

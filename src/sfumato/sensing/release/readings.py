@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
 from sfumato.files import read_json, write_file
-from sfumato.privacy import REHEARSAL, ZCDP, ApproxDP, Guarantee, Ledger, Release, guard
+from sfumato.privacy import REHEARSAL, Guarantee, Ledger, PureDP, Release, guard
 from sfumato.privacy.ledger import release_from_json
 from sfumato.privacy.runs import Run
 from sfumato.sensing.model.operators.weighted import Weighted, gains_counted
@@ -28,6 +28,7 @@ from sfumato.sensing.release.noise_plan import (
     LARGEST_READING,
     Calibration,
     NoisePlan,
+    SensorLoss,
     check_noise_plan,
     plan_noise,
 )
@@ -178,12 +179,13 @@ def read_readings(path: str | Path) -> Readings:
         raise InvalidInput(f"{path} is {problem}") from None
 
 
-def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analytic") -> NoisePlan:
+def plan(site: Site, loss: SensorLoss, *, calibration: Calibration = "analytic") -> NoisePlan:
     """How much noise the sensors of a site add so that one reading of all costs at most this loss.
 
     Args:
         site: The site; its step and what a source adds to a reading count.
-        loss: What one reading of all sensors may cost: rho, or epsilon and delta above 0.
+        loss: What one reading of all sensors may cost: rho, epsilon and delta above 0, or epsilon alone, which
+            takes Laplace noise of one scale.
         calibration: "analytic", the least noise, or "papers", the papers' formula, to reproduce them.
 
     Returns:
@@ -192,15 +194,17 @@ def plan(site: Site, loss: ZCDP | ApproxDP, *, calibration: Calibration = "analy
     Raises:
         InvalidParameter: No such noise can be drawn; nothing was planned.
 
-    >>> from sfumato.privacy import MovedMass
+    >>> from sfumato.privacy import ZCDP, MovedMass
     >>> from sfumato.sensing import heat_line
     >>> hall = Site("hall", heat_line(sources=100, sensors=50, diffusion_time=0.05), MovedMass("0.1", "line"))
     >>> round(plan(hall, ZCDP(1)).sigma, 3)
     0.961
     """
-    from sfumato.sensing.model.sensitivity import sensitivity
+    from sfumato.sensing.model.sensitivity import l1_sensitivity, sensitivity
 
     found = sensitivity(site.operator, site.neighbors)
+    if isinstance(loss, PureDP) and not isinstance(site.operator, Weighted):
+        found = replace(found, l1=l1_sensitivity(site.operator, site.neighbors))
     made = plan_noise(
         site.sensors,
         found,

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import assert_never
+from typing import assert_never, overload
 
 import numpy as np
 
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
-from sfumato.privacy import ZCDP, ApproxDP, SwappedCells, as_approx, gaussian_sigma
+from sfumato.privacy import ZCDP, ApproxDP, PureDP, SwappedCells, as_approx, gaussian_sigma
 from sfumato.privacy.accounting import Number, double_above, probability, rho_within, sqrt_above
 from sfumato.sensing.model.sensitivity import Sensitivity, per_sensor_loss
-from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.release.noise_plan import NoisePlan, SensorLoss
 
 DAY = (1, 24, 100, 1440)
 """A reading, one an hour for a day, a hundred, one a minute for a day."""
@@ -34,11 +34,11 @@ class RoundsCost:
     readings: int
     epsilon: float
     by_rho: float
-    charged: ZCDP | ApproxDP | None
+    charged: SensorLoss | None
 
 
 def cost_after(
-    plan: NoisePlan | ApproxDP | ZCDP, readings: Sequence[int] = DAY, *, delta: Number | None = None
+    plan: NoisePlan | SensorLoss, readings: Sequence[int] = DAY, *, delta: Number | None = None
 ) -> tuple[RoundsCost, ...]:
     """What a plan costs after 1, 24, 100, ... readings of the same sources by all its sensors.
 
@@ -46,7 +46,8 @@ def cost_after(
     apart as one moved by s sqrt(N) [dong22, cor. 3.3], also if each is chosen after the last; so
     epsilon is the smallest with gaussian_delta(epsilon) <= delta there [balle18, thm. 8], to 1e-8
     of it. That is of the continuous noise, rounded or not, that a plan for epsilon and delta adds.
-    A plan for rho adds the discrete kind, of which only N rho is proved: its epsilon is `by_rho`.
+    A plan for rho adds the discrete kind, of which only N rho is proved: its epsilon is `by_rho`. N
+    readings of epsilon alone cost N epsilon, and as rho N epsilon**2 / 2 [bun16, prop. 1.4]: whichever is less.
 
     A loss alone stands for the least noise that costs it. `delta` is that of the plan's own loss
     unless given; a rho has none, so there it must be. The number of readings must be settled in
@@ -68,19 +69,28 @@ def cost_after(
     [1.0, 5.79, 13.51, 82.24]
     """
     loss = plan.cost if isinstance(plan, NoisePlan) else plan
-    if not isinstance(loss, ApproxDP | ZCDP):
-        raise InvalidParameter(f"Gaussian noise costs rho, or epsilon and delta, got {loss}")
+    if not isinstance(loss, SensorLoss):
+        raise InvalidParameter(
+            f"noise of sensors costs rho, epsilon and delta, or epsilon alone, got {loss}"
+        )
     counts = [whole("readings", count, low=1) for count in readings]
     target = _delta(loss, delta)
     squared = _shift_squared(plan)
     return tuple(_cost(loss, squared, count, target) for count in counts)
 
 
-def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
+@overload
+def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP: ...
+@overload
+def share_of(loss: PureDP, readings: int) -> PureDP: ...
+@overload
+def share_of(loss: SensorLoss, readings: int) -> ZCDP | PureDP: ...
+def share_of(loss: SensorLoss, readings: int) -> ZCDP | PureDP:
     """What each of so many readings may cost to stay within a loss, as a ledger adds them up.
 
     Args:
-        loss: What all of them may cost together: epsilon and delta, or rho.
+        loss: What all of them may cost together: epsilon and delta, or rho, and then the share is a rho; or
+            epsilon alone, and then it is an epsilon.
         readings: How many, at least 1.
 
     Returns:
@@ -92,11 +102,13 @@ def share_of(loss: ZCDP | ApproxDP, readings: int) -> ZCDP:
             return ZCDP(rho_within(epsilon, delta) / count)
         case ZCDP(rho):
             return ZCDP(rho / count)
+        case PureDP(epsilon):
+            return PureDP(epsilon / count)
         case _:
             assert_never(loss)
 
 
-def _delta(loss: ZCDP | ApproxDP, delta: Number | None) -> Fraction:
+def _delta(loss: SensorLoss, delta: Number | None) -> Fraction:
     if delta is not None:
         target = probability(delta, "delta")
     elif isinstance(loss, ApproxDP):
@@ -104,15 +116,22 @@ def _delta(loss: ZCDP | ApproxDP, delta: Number | None) -> Fraction:
     else:
         raise InvalidParameter(f"{loss} has no delta, and epsilon needs one; no cost was computed")
     if target == 0:
-        raise InvalidParameter("Gaussian noise needs delta above 0, got 0; no cost was computed")
+        raise InvalidParameter(
+            "many readings are told at a delta above 0, got 0; no cost was computed"
+        )
     return target
 
 
-def _shift_squared(plan: NoisePlan | ApproxDP | ZCDP) -> Fraction:
-    """How far neighbors move all readings of a round, squared, in deviations of the noise that is added."""
+def _shift_squared(plan: NoisePlan | SensorLoss) -> Fraction:
+    """How far neighbors move all readings of a round, squared, in deviations of the noise that is added.
+
+    Of Laplace noise in its scale: the square of epsilon, which is twice a rho as well.
+    """
     match plan:
         case NoisePlan():
-            return (plan.moved / plan.mechanism.sigma) ** 2
+            return (plan.moved / plan.width) ** 2
+        case PureDP(epsilon):
+            return epsilon**2
         case ApproxDP(epsilon, delta):
             return 1 / Fraction(gaussian_sigma(epsilon, delta)) ** 2
         case ZCDP(rho):
@@ -121,12 +140,17 @@ def _shift_squared(plan: NoisePlan | ApproxDP | ZCDP) -> Fraction:
             assert_never(plan)
 
 
-def _cost(loss: ZCDP | ApproxDP, squared: Fraction, count: int, delta: Fraction) -> RoundsCost:
+def _cost(loss: SensorLoss, squared: Fraction, count: int, delta: Fraction) -> RoundsCost:
     rho = squared * count / 2
     by_rho = float(double_above(as_approx(ZCDP(rho), delta).epsilon))
     match loss:
         case ZCDP():
             return RoundsCost(count, by_rho, by_rho, ZCDP(loss.rho * count))
+        case PureDP(epsilon):
+            together = PureDP(epsilon * count)
+            return RoundsCost(
+                count, min(by_rho, float(double_above(together.epsilon))), by_rho, together
+            )
         case ApproxDP():
             says = loss.delta * count < 1
             charged = ApproxDP(loss.epsilon * count, loss.delta * count) if says else None
@@ -148,7 +172,7 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
 
     1/2 + half their distance in variation. Two Gaussians a distance d apart are told apart with probability
     Phi(d / (2 sigma)), and no better. Of rho only a divergence is proved, Kullback and Leibler's, at most rho
-    [tsybakov09, lem. 2.5 and 2.6].
+    [tsybakov09, lem. 2.5 and 2.6], and of epsilon alone that no odds change by more than exp(epsilon).
 
     Args:
         plan: The noise of one reading of all sensors.
@@ -158,19 +182,24 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
     Returns:
         A probability from 1/2 to 1; for a plan for rho an upper bound on it.
     """
-    if not isinstance(plan.cost, ZCDP):
-        return NormalDist().cdf(float(plan.moved / plan.mechanism.sigma) / 2)
-    rho = float(plan.cost.rho) * readings
+    match plan.cost:
+        case ApproxDP():
+            return NormalDist().cdf(float(plan.moved / plan.width) / 2)
+        case PureDP(epsilon):
+            return 1 / (1 + math.exp(-min(700.0, float(epsilon) * readings)))
+        case ZCDP(exactly):
+            rho = float(exactly) * readings
     return 0.5 + 0.5 * min(math.sqrt(rho / 2), 1 - 0.5 * math.exp(-rho))
 
 
 def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:
     """The most that so many readings of one sensor alone would cost, as an epsilon; rounded up.
 
-    The number of readings counts for a plan for rho; one for epsilon and delta is told for one reading.
+    The number of readings counts for a plan for rho or for epsilon alone; one for epsilon and delta is told for
+    one reading.
     """
     if not isinstance(plan.cost, ZCDP):
-        return float(plan.per_sensor_loss(delta).max())
+        return float(plan.per_sensor_loss(delta).max()) * (readings if plan.pure else 1)
     moved = Fraction(float(plan.per_sensor_moved.max())) / Fraction(2) ** plan.exponent
-    rho = (moved / plan.mechanism.sigma) ** 2 / 2 * readings
+    rho = (moved / plan.width) ** 2 / 2 * readings
     return float(double_above(as_approx(ZCDP(rho), delta).epsilon))

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, Unguarded
-from sfumato.privacy import GaussianLaw, KeyedNoise, Release, RoundedGaussianLaw
+from sfumato.privacy import DiscreteLaplace, GaussianLaw, KeyedNoise, Release, RoundedGaussianLaw
 from sfumato.privacy.accounting import Number, canonical, exact
 from sfumato.privacy.ledger import lattice
 from sfumato.privacy.noise import EPOCH_BYTES, LaplaceLaw, Law, keyed_draws
@@ -184,7 +184,7 @@ class StepKeys:
             values: What was sent.
             epoch: The run of the stream that the noise is of; it begins with the step.
             first: The number of the first draw.
-            law: "gaussian" or "rounded-gaussian".
+            law: "gaussian" or "rounded-gaussian": packets carry no other.
             sigma: The law's parameter, in lattice units.
 
         Returns:
@@ -206,21 +206,24 @@ class StepKeys:
         return [value - draw for value, draw in zip(values, noise.tolist(), strict=True)]
 
 
-def law_of(release: Release[IntArray]) -> GaussianLaw | RoundedGaussianLaw:
+def law_of(release: Release[IntArray]) -> GaussianLaw | RoundedGaussianLaw | LaplaceLaw:
     """The law of the noise on each reading, from the entry that paid for it."""
+    name = "scale" if release.entry.mechanism == DiscreteLaplace.name else "sigma"
     try:
-        sigma = exact(release.entry.parameters["sigma"], name="sigma")
+        width = exact(release.entry.parameters[name], name=name)
     except (KeyError, InvalidParameter):
         raise InvalidInput(
             "the entry of these readings does not say how wide the noise is"
         ) from None
     match release.entry.mechanism:
         case "rounded-gaussian/1":
-            return RoundedGaussianLaw(sigma)
+            return RoundedGaussianLaw(width)
         case "discrete-gaussian/1":
-            return GaussianLaw(sigma)
-        case name:
-            raise InvalidInput(f"readings have Gaussian noise, the entry says {name}")
+            return GaussianLaw(width)
+        case DiscreteLaplace.name:
+            return LaplaceLaw(width)
+        case other:
+            raise InvalidInput(f"readings have Gaussian or Laplace noise, the entry says {other}")
 
 
 def _parts(seal: Seal) -> tuple[str, str, int, str, int]:

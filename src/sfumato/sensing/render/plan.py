@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.planning.outlook import MAX_COST
 from sfumato.sensing.render.plan_noise import noise_each_lines, sigmas_text
 from sfumato.sensing.render.words import aligned, listed, many, short, up
 
 if TYPE_CHECKING:
+    from sfumato.sensing.model.reading_unit import ReadingUnit
     from sfumato.sensing.planning.design import Axis, Curve, Design
     from sfumato.sensing.planning.forecast import ErrorForecast, RecoveryForecast
     from sfumato.sensing.planning.papers_bounds import PapersBounds
+    from sfumato.sensing.release.noise_plan import NoisePlan
     from sfumato.sensing.release.rounds import RoundsCost
     from sfumato.sensing.results.plan import SensorPlan
 
@@ -61,6 +63,7 @@ def plan_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     lines = [outlook_line(plan), first, *assumed_lines(plan), second]
     if plan.forecast is not None:
         lines += forecast_lines(plan.design, plan.forecast, readings=plan.readings)
+        lines += certificate_lines(plan)
         if plan.required:
             lines += required_lines(
                 plan.design,
@@ -102,7 +105,7 @@ def outlook_line(plan: SensorPlan) -> str:
         )
         return f"will it work? {found.kind}: {why}: one source is seen, but {apart}"
     would = []
-    name = "epsilon" if isinstance(plan.total, ApproxDP) else "rho"
+    name = "rho" if isinstance(plan.total, ZCDP) else "epsilon"
     if found.cost is not None:
         all_of_it = " for all readings together" if (plan.readings or 1) > 1 else ""
         would.append(f"{name} {up(found.cost)}{all_of_it}")
@@ -128,9 +131,18 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     return [
         f"{site.name}: {many(len(site.sensors), 'sensor')}, {site.operator.space.size} cells"
         f"{_time(plan.design)}; {site.neighbors}",
-        f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together, so each sensor adds noise "
-        f"of sigma {sigmas_text(noise, unit)} for {noise.cost}",
+        f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together"
+        f"{_in_l1(noise, unit)}, so each sensor adds noise of sigma {sigmas_text(noise, unit)} for "
+        f"{noise.cost}{_law(noise)}",
         *noise_each_lines(plan),
+        *(
+            [
+                "errors, and what cannot be told apart, are those of Gaussian noise of this deviation: "
+                "estimators take it for such"
+            ]
+            if noise.pure
+            else []
+        ),
         f"who must guess between two equally likely places the radius apart, from {of}, is right at most "
         f"{math.ceil(100 * plan.guess)}% of the time",
         f"one source is read as up to {unit.text(plan.peak, '.4g')} by a sensor",
@@ -139,6 +151,17 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         "where mass is, is hidden up to the radius; how much there is in all is not",
         *(plan.physics.sentences if details else ["`details` says what physics hides already"]),
     ]
+
+
+def _in_l1(noise: NoisePlan, unit: ReadingUnit) -> str:
+    """How far readings move as Laplace noise counts it."""
+    most = noise.sensitivity.l1
+    return "" if most is None else f" and by at most {unit.text(most, '.4g')} added up"
+
+
+def _law(noise: NoisePlan) -> str:
+    """What is said of noise that is not Gaussian."""
+    return ": Laplace noise of one scale, which needs no delta" if noise.pure else ""
 
 
 def assumed_lines(plan: SensorPlan) -> list[str]:
@@ -252,6 +275,38 @@ def forecast_lines(
     return lines
 
 
+def certificate_lines(plan: SensorPlan) -> list[str]:
+    """What answers will be certified to be off at most, about: a sentence."""
+    found = plan.certificate
+    if found is None:
+        return []
+    if found.why_not:
+        more = "" if plan.noise.pure else "; a recovery certifies its own"
+        return [f"how far off answers are at worst was not tried: {found.why_not}{more}"]
+    if found.bound is None or found.low is None or found.high is None:
+        return [
+            f"no answer would be certified: in {found.draws} of {many(found.draws, 'simulated reading')} "
+            "nothing could be"
+        ]
+    tried = (
+        f"{short(found.low)} to {short(found.high)} in {found.draws - found.none} simulated readings"
+        if found.draws - found.none > 1
+        else "one simulated reading"
+    )
+    more = "" if found.least is None else f"; of any answer {short(found.least)} or more"
+    return [
+        f"the certificate will be about {short(found.bound)} ({tried}): with {found.level:.0%} chance R is no "
+        f"farther from the sources than it states, whatever they are{more}",
+        *(
+            [
+                f"in {found.none} of {many(found.draws, 'simulated reading')} nothing could be certified"
+            ]
+            if found.none
+            else []
+        ),
+    ]
+
+
 def left_out(some: Sequence[ErrorForecast]) -> list[str]:
     """What means are not of: a sentence for each estimator of which trials failed."""
     lines = []
@@ -316,7 +371,7 @@ def extent(design: Design) -> str:
 def axis_name(design: Design, axis: Axis) -> str:
     """What an axis is called on this site."""
     if axis == "cost":
-        return "epsilon" if isinstance(design.loss, ApproxDP) else "rho"
+        return "rho" if isinstance(design.loss, ZCDP) else "epsilon"
     return design.site.operator.time_name if axis == "diffusion time" else axis
 
 
@@ -351,7 +406,7 @@ def _cost_lines(plan: SensorPlan) -> list[str]:
     what = "reading" if len(rows) == 1 and rows[0].readings == 1 else "readings"
     # One reading costs what was asked; computed from its noise, it is that up to rounding.
     loss = plan.design.loss
-    asked = float(loss.epsilon) if isinstance(loss, ApproxDP) else math.inf
+    asked = math.inf if isinstance(loss, ZCDP) else float(loss.epsilon)
     costs = listed(
         [up(min(row.epsilon, asked) if row.readings == 1 else row.epsilon) for row in rows]
     )
@@ -362,11 +417,16 @@ def _cost_lines(plan: SensorPlan) -> list[str]:
         lines += _charged(rows)
     if shared is not None:
         count, stated = shared.readings, shared.stated
+        said = (
+            ""
+            if stated is None
+            else f"; it states all of them as {shared.together} (epsilon {up(float(stated.epsilon))} at delta "
+            f"{float(stated.delta):g}), the same promise"
+        )
         lines.insert(
             0,
             f"{many(count, 'reading')} together may cost {shared.total}, so each has {shared.each}, as "
-            f"`sfumato sense release --share {count}` pays it; it states all of them as {shared.together} "
-            f"(epsilon {up(float(stated.epsilon))} at delta {float(stated.delta):g}), the same promise",
+            f"`sfumato sense release --share {count}` pays it{said}",
         )
     return lines
 
@@ -381,6 +441,9 @@ def _charged(rows: Sequence[RoundsCost]) -> list[str]:
             f"{paid} rho {listed(rho)}, which is that epsilon",
             f"readings can share a budget: {shared}",
         ]
+    pure = [up(float(row.charged.epsilon), 5) for row in rows if isinstance(row.charged, PureDP)]
+    if pure:
+        return [f"{paid} epsilon {listed(pure)}, without a delta"]
     said = [
         f"after {row.readings:,} epsilon {up(float(row.charged.epsilon), 5)}, delta "
         f"{up(float(row.charged.delta), 5)}"

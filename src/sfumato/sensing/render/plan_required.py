@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.privacy import ZCDP, ApproxDP, as_approx
+from sfumato.privacy import ZCDP, ApproxDP, PureDP, as_approx
 from sfumato.sensing.render.plan import axis_name, called, interval, left_out
 from sfumato.sensing.render.words import many, short, up
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.planning.design import Axis, Design
     from sfumato.sensing.planning.forecast import ErrorForecast
     from sfumato.sensing.planning.requirement import Requirement
+    from sfumato.sensing.release.noise_plan import SensorLoss
 
 
 def required_lines(
@@ -22,7 +23,7 @@ def required_lines(
     found: Sequence[Requirement],
     *,
     even: float,
-    total: ZCDP | ApproxDP,
+    total: SensorLoss,
     readings: int | None,
 ) -> list[str]:
     """The sensors and the epsilon that a wanted error takes, and how sure that is."""
@@ -113,8 +114,11 @@ def _so(one: Requirement, name: str) -> str:
     )
 
 
-def _together(rho: float, readings: int, total: ZCDP | ApproxDP) -> str:
-    """What so many readings of this rho cost in the terms that were asked for."""
+def _together(rho: float, readings: int, total: SensorLoss) -> str:
+    """What so many readings of this rho, or epsilon alone, cost in the terms that were asked for."""
+    if isinstance(total, PureDP):
+        cost = f"epsilon {up(rho * readings)}"
+        return f"that is of each reading; together, {many(readings, 'reading')} cost {cost}"
     all_of_it = ZCDP(Fraction(rho) * readings)
     cost = f"rho {up(float(all_of_it.rho))}"
     if isinstance(total, ApproxDP):

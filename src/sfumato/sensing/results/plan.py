@@ -11,13 +11,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.files import decoding
-from sfumato.privacy import ZCDP, ApproxDP, as_approx
+from sfumato.privacy import ZCDP, ApproxDP, PureDP, as_approx
 from sfumato.privacy.accounting import decode_loss, encode
+from sfumato.sensing.planning.certificate_forecast import CertificateForecast
 from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
 from sfumato.sensing.planning.noise_weights import NoiseEach
 from sfumato.sensing.planning.outlook import Outlook, outlook_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
 from sfumato.sensing.planning.ratio import Ratio
+from sfumato.sensing.release.noise_plan import SensorLoss
 from sfumato.sensing.render.plan import axis_name, best_time, outlook_line
 from sfumato.sensing.render.words import plain
 from sfumato.sensing.results.plan_codec import (
@@ -48,10 +50,10 @@ class SharedCost:
     """What readings that share a cost may cost: in all, each, and as a release states all of them."""
 
     readings: int
-    total: ZCDP | ApproxDP
-    each: ZCDP
-    together: ZCDP
-    stated: ApproxDP
+    total: SensorLoss
+    each: ZCDP | PureDP
+    together: ZCDP | PureDP
+    stated: ApproxDP | None
 
     def to_json(self) -> dict[str, Any]:
         """The losses, exactly."""
@@ -60,7 +62,7 @@ class SharedCost:
             "total": encode(self.total),
             "each": encode(self.each),
             "together": encode(self.together),
-            "stated": encode(self.stated),
+            "stated": None if self.stated is None else encode(self.stated),
         }
 
 
@@ -86,6 +88,7 @@ class SensorPlan:
             too many cells to look at, and `no_resolution` says so.
         resolution_of_all: The same in the mean of all readings.
         forecast: Simulated errors, None where none were simulated.
+        certificate: How wide certified errors will be, about; None where none were simulated.
         seconds: How long that took.
         required: What a target error takes.
         curves: How errors move with each number of the design.
@@ -97,7 +100,7 @@ class SensorPlan:
     design: Design
     noise: NoisePlan
     physics: Conditioning
-    total: ZCDP | ApproxDP
+    total: SensorLoss
     readings: int | None
     guess: float
     one_sensor: float
@@ -108,6 +111,7 @@ class SensorPlan:
     resolution_of_all: Resolution | None = None
     no_resolution: str = ""
     forecast: RecoveryForecast | None = None
+    certificate: CertificateForecast | None = None
     seconds: float = 0.0
     required: tuple[Requirement, ...] = ()
     curves: tuple[Curve, ...] = ()
@@ -123,14 +127,16 @@ class SensorPlan:
     @property
     def shared(self) -> SharedCost | None:
         """What each of the readings that share a cost may cost, and how all of them are stated."""
-        if self.readings is None or not isinstance(self.noise.cost, ZCDP):  # a share always is
+        each = self.noise.cost
+        if self.readings is None or isinstance(each, ApproxDP):  # a share never is
             return None
+        if isinstance(each, PureDP):
+            whole = PureDP(each.epsilon * self.readings)
+            return SharedCost(self.readings, self.total, each, whole, None)
         # The noise is rounded up, so that a reading costs, and is charged, a little less than its
         # share.
-        together = ZCDP(self.noise.cost.rho * self.readings)
-        return SharedCost(
-            self.readings, self.total, self.noise.cost, together, as_approx(together, STATED)
-        )
+        together = ZCDP(each.rho * self.readings)
+        return SharedCost(self.readings, self.total, each, together, as_approx(together, STATED))
 
     @property
     def outlook(self) -> Outlook:
@@ -159,6 +165,7 @@ class SensorPlan:
             "neighbors": encode(site.neighbors),
             "sensitivity": noise.sensitivity.l2,
             "sensitivity_exact": noise.sensitivity.exact,
+            **({} if noise.sensitivity.l1 is None else {"sensitivity_l1": noise.sensitivity.l1}),
             "cost": encode(noise.cost),
             "sigma": noise.sigma,
             "lattice": 2.0**noise.exponent,
@@ -191,6 +198,8 @@ class SensorPlan:
             told["noise_each"] = self.each.to_json() | {"sigmas": noise.sigmas.tolist()}
         if self.forecast is not None:
             told |= forecast_json(self.design, self.forecast)
+        if self.certificate is not None:
+            told["certificate"] = self.certificate.to_json()
         if self.required:
             told |= required_json(self.design, self.required)
         if self.curves:
@@ -207,13 +216,16 @@ class SensorPlan:
         with decoding("a whole plan of sensors"):
             made, stated = read_design(data["design"]), data["design"]
             total, readings = decode_loss(stated["total"]), stated["readings"]
-            if not isinstance(total, ZCDP | ApproxDP):
-                raise ValueError(f"its cost is neither rho nor epsilon and delta: {total}")
+            if not isinstance(total, SensorLoss):
+                raise ValueError(f"its cost is neither rho nor epsilon: {total}")
             return SensorPlan(
                 made,
                 total=total,
                 readings=readings,
                 forecast=read_forecast(data["forecast"]) if "forecast" in data else None,
+                certificate=CertificateForecast.from_json(data["certificate"])
+                if "certificate" in data
+                else None,
                 required=tuple(map(read_requirement, data.get("needed", {}).values())),
                 curves=tuple(map(read_curve, data.get("curves", {}).values())),
                 options=read_options(stated["options"]),

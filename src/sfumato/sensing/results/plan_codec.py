@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.design import Curve, Design
@@ -20,11 +19,12 @@ from sfumato.sensing.planning.forecast import (
 from sfumato.sensing.planning.ratio import ErrorRatio
 from sfumato.sensing.planning.requirement import Requirement
 from sfumato.sensing.planning.synthetic import SyntheticOptions
+from sfumato.sensing.release.noise_plan import SensorLoss
 
 
 def design_json(
     design: Design,
-    total: ZCDP | ApproxDP,
+    total: SensorLoss,
     readings: int | None,
     options: SyntheticOptions | None,
 ) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def design_json(
 def read_design(data: Any) -> Design:
     """The design that `design_json` states."""
     loss = decode_loss(data["loss"])
-    if not isinstance(loss, ZCDP | ApproxDP):
-        raise ValueError(f"its loss is neither rho nor epsilon and delta: {loss}")
+    if not isinstance(loss, SensorLoss):
+        raise ValueError(f"its loss is neither rho nor epsilon: {loss}")
     site = Site.from_json(data["site"])
     return Design(site, loss, data["sources"], data["masses"], data["calibration"])
 

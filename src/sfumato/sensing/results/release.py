@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import InvalidInput
-from sfumato.privacy import ZCDP, ApproxDP, Ledger
+from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.model.site import Site, read_site
+from sfumato.sensing.release.noise_plan import SensorLoss
 from sfumato.sensing.release.readings import Readings, read_readings
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class SimulationResult:
 class ReleasePrice:
     """What one reading of all sensors would cost, and the noise it would get."""
 
-    cost: ZCDP | ApproxDP
+    cost: SensorLoss
     sigma: float
     unit: str
     sensors: int = field(default=0, compare=False)
@@ -121,8 +122,8 @@ class ReleasePrice:
     def from_json(data: Any) -> ReleasePrice:
         """The price that a JSON object states."""
         cost = decode_loss(data["cost"])
-        if not isinstance(cost, ZCDP | ApproxDP):
-            raise InvalidInput(f"sensors add Gaussian noise, got {cost}")
+        if not isinstance(cost, SensorLoss):
+            raise InvalidInput(f"noise of sensors costs rho or epsilon, got {cost}")
         return ReleasePrice(cost, float(data["sigma"]), str(data["unit"]))
 
 

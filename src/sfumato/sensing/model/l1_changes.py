@@ -1,0 +1,47 @@
+"""How far all readings move in l1 when a unit moves: what Laplace noise is calibrated to, never too small."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sfumato.sensing.model.changes import UNIT, pairs
+from sfumato.sensing.model.graph_sensitivity import graph_l1_changes
+from sfumato.sensing.model.heat_changes import heat_l1_changes
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
+from sfumato.sensing.model.operators.heat import HeatOperator
+from sfumato.sensing.model.operators.protocol import Operator, columns_tell_all
+
+
+def l1_changes(operator: Operator, *, over_distance: bool) -> float:
+    """The largest sum of what single readings change when a unit moves one step, or a bound above it.
+
+    For any operator it is at most sqrt(m) times the change in l2, and at most what sensors change one by one,
+    added up. Where more is known the sum is bounded move by move: the sensors that a move changes most are
+    others for every move.
+    """
+    if operator.space.size == 1:
+        return 0.0
+    found = operator.changes(over_distance=over_distance)
+    count = len(found.per_sensor)
+    more = (1 + found.error) * (1 + (count + 16) * 2 * UNIT)
+    bounds = [found.l2 * math.sqrt(count) * more, math.fsum(found.per_sensor.tolist()) * more]
+    if isinstance(operator, HeatOperator):
+        bounds.append(heat_l1_changes(operator, over_distance=over_distance))
+    elif isinstance(operator, GraphDiffusion):
+        bounds.append(graph_l1_changes(operator, over_distance=over_distance))
+    elif columns_tell_all(operator) and type(operator).changes is Operator.changes:
+        bounds.append(_column_l1_changes(operator, over_distance=over_distance))
+    return min(bounds)
+
+
+def _column_l1_changes(operator: Operator, *, over_distance: bool) -> float:
+    matrix = operator.dense()
+    most = 0.0
+    for begin, end, distances in pairs(operator.space, len(matrix)):
+        if not end.size:
+            continue
+        sums = np.abs(matrix[:, begin] - matrix[:, end]).sum(axis=0)
+        most = max(most, float((sums / distances if over_distance else sums).max()))
+    return most * (1 + (len(matrix) + 16) * 2 * UNIT)

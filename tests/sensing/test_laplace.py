@@ -1,0 +1,208 @@
+"""Epsilon alone: Laplace noise of one scale, for what all readings move in l1, paid without a delta."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from scipy import stats
+from tests.chance import LEVEL
+
+from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.privacy import ApproxDP, MovedMass, PureDP, SwappedCells
+from sfumato.sensing import (
+    describe_site,
+    graph_diffusion,
+    heat_line,
+    heat_plane,
+    linear,
+    open_ledger,
+    plan,
+    plan_sensors,
+    recover_sources,
+    release_readings,
+    sensitivity,
+    unseal_readings,
+)
+from sfumato.sensing.diagnostics.misfit import DOUBTFUL, misfit
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import weighted
+from sfumato.sensing.model.sensitivity import l1_sensitivity
+from sfumato.sensing.pipeline import make_device_key, make_master_key
+from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.render import plan_text
+from sfumato.sensing.results.plan import SensorPlan
+from sfumato.spaces import Graph, Grid, Line, Points
+
+RING = Graph([(i, (i + 1) % 14) for i in range(14)] + [(0, 5), (3, 9)])
+SPOTS = Points([[0.1, 0.2], [0.8, 0.3], [0.4, 0.9], [0.6, 0.6]])
+OPERATORS: dict[str, Operator] = {
+    "line": heat_line(sources=30, sensors=9, diffusion_time=0.002),
+    "plane": heat_plane(
+        sources=Grid(3, (0, 0, 1, 1)), sensors=[[0.2, 0.3], [0.7, 0.6], [0.5, 0.9]],
+        diffusion_time=0.02,
+    ),
+    "points": heat_plane(
+        sources=SPOTS, sensors=[[0.2, 0.3], [0.7, 0.6], [0.5, 0.9]], diffusion_time=0.02
+    ),
+    "graph": graph_diffusion(RING, rate=0.7, sensors=[0, 2, 3, 8, 11]),
+    "matrix": linear(np.vander([0.2, 0.9, 1.4], 8) * [[1], [-1], [1]], Line(8)),
+}  # fmt: skip
+
+
+def moves(name: str, rng: Generator, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Readings of units at two places, anywhere that the promise is for, and how far apart these are."""
+    operator = OPERATORS[name]
+    if name in ("graph", "matrix"):
+        size, matrix = operator.space.size, operator.dense()
+        begin, end = (
+            operator.space.edges[rng.integers(0, len(operator.space.edges), count)].T
+            if isinstance(operator.space, Graph)
+            else rng.integers(0, size - 1, count) + np.array([[0], [1]])
+        )
+        far = 1 / size if name == "matrix" else 1.0
+        return matrix[:, begin] - matrix[:, end], np.full(count, far)
+    axes = operator.sensors.positions.shape[1]
+    at = rng.uniform(0, 1, (count, axes)) if name != "points" else rng.uniform(0.2, 0.6, (count, 2))
+    step = rng.normal(0, 0.02, (count, axes))
+    there = np.clip(at + step, 0.1, 0.8) if name == "points" else np.clip(at + step, 0, 1)
+    width = operator.kernel_width or 0.0
+
+    def reads(places: np.ndarray) -> np.ndarray:
+        off = operator.sensors.positions[:, np.newaxis] - places
+        heights = np.exp(-np.square(off).sum(axis=2) / width**2 / 2)
+        return np.asarray(heights / (width * np.sqrt(2 * np.pi)) ** axes)
+
+    norm = 2 if name == "points" else 1
+    return reads(at) - reads(there), np.linalg.norm(there - at, ord=norm, axis=1)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_move_changes_the_sum_of_readings_by_more(name: str, rng: Generator) -> None:
+    operator = OPERATORS[name]
+    near = MovedMass("1/4", operator.space.metric)
+    changed, far = moves(name, rng, 3000)
+    rates = np.abs(changed).sum(axis=0) / far / 4
+    bound = l1_sensitivity(operator, near)
+    assert rates.max() <= bound
+    # And it is not much above: the largest found comes near, but where directions of sensors differ.
+    assert bound <= rates.max() * (1.5 if name == "points" else 1.05)
+    two, count = sensitivity(operator, near), len(operator.sensors)
+    assert two.l2 < bound <= two.l2 * np.sqrt(count) * (1 + 1e-9)
+    # Two cells one step apart that are swapped, full or not.
+    swapped = l1_sensitivity(operator, SwappedCells(1))
+    matrix = operator.dense()
+    if name != "graph":
+        assert np.abs(matrix[:, 0] - matrix[:, 1]).sum() <= swapped
+    assert swapped >= sensitivity(operator, SwappedCells(1)).l2
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_neighbors_move_quantised_readings_within_the_bound(name: str, rng: Generator) -> None:
+    """Sums of what integers change, the sensors' own rounding counted, are within what is paid for."""
+    operator = OPERATORS[name]
+    site = describe_site(
+        "hall", operator=operator, radius="1/4", unit="mass", per_source=1, step="1/128"
+    ).site
+    made = plan(site, PureDP("1/2"))
+    assert isinstance(made.cost, PureDP)
+    assert Fraction("0.499") < made.cost.epsilon <= Fraction("1/2")
+    changed, far = moves(name, rng)
+    before = rng.uniform(0, 2, (len(operator.sensors), 1))
+    after = before + changed / far / 4
+    rounded = [np.round(one * 128) / 128 for one in (before, after)]
+    one, other = (quantise(values, made.exponent) for values in rounded)
+    assert np.abs(one - other).sum(axis=0).max() <= made.moved
+    assert np.abs(one - other).max(axis=1).max() <= made.per_sensor_moved.max() / 2.0**made.exponent
+    assert NoisePlan.from_json(made.to_json()).to_json() == made.to_json()
+
+
+def test_a_release_pays_epsilon_alone_and_its_noise_is_laplace(
+    tmp_path: Path, rng: Generator
+) -> None:
+    line = heat_line(sources=40, sensors=400, diffusion_time=0.01)
+    site = describe_site("hall", operator=line, radius="1/20", unit="mass", per_source=1).site
+    book = open_ledger(site, tmp_path / "hall.ledger", PureDP(400)).ledger
+    make_master_key(tmp_path / "master.key")
+    make_device_key(tmp_path / "master.key", tmp_path / "hall.key", name="hall")
+    truth = line.columns([20])[:, 0]
+    exact = dict(zip(site.sensors.names, truth.tolist(), strict=True))
+    out = tmp_path / "noisy.json"
+    made = release_readings(
+        exact, site, ledger=book, loss=PureDP(100), device=tmp_path / "hall.key", out=[out]
+    )
+    wanted = plan(site, PureDP(100))
+    assert made.sigma == pytest.approx(wanted.sigma)
+    assert "epsilon 100 for each source" in made.statement
+    left = book.left()
+    assert isinstance(left, PureDP)
+    assert left.epsilon == 400 - wanted.cost.epsilon  # type: ignore[union-attr]
+    # The noise has this law, and not that of a Gaussian as wide.
+    snapshot = made.readings.snapshots[0]
+    noise = (snapshot.numbers() - truth) / made.sigma
+    assert stats.kstest(noise, stats.laplace(scale=np.sqrt(0.5)).cdf).pvalue > LEVEL
+    # Exactly off again, by the key.
+    rows = unseal_readings(out, key=tmp_path / "master.key").rows
+    assert np.abs(np.array([value for *_, value in rows]) - truth).max() <= 2.0**wanted.exponent
+    # A share of an epsilon is an epsilon; and nothing that needs a delta is paid from it.
+    shared = release_readings(exact, site, ledger=book, share=4)
+    assert shared.sigma == pytest.approx(made.sigma)
+    found = recover_sources(made.readings, estimator="least")
+    assert found.diagnostics.error is None
+    assert any("Laplace" in remark for remark in found.diagnostics.remarks)
+
+
+def test_the_test_of_the_physics_keeps_its_level(rng: Generator) -> None:
+    """Squares of Laplace noise are more uneven: taken for Gaussian ones they would warn too often."""
+    line = heat_line(sources=40, sensors=60, diffusion_time=0.05)
+    clean = line.columns([13])[:, 0]
+    noises = rng.laplace(scale=0.1 * np.sqrt(0.5), size=(300, 60))
+    told = [misfit(line, clean + noise, sigma=0.1, laplace=True).outside for noise in noises]
+    taken = [misfit(line, clean + noise, sigma=0.1).outside for noise in noises]
+    for share in (0.2, 0.05):
+        below = sum(value <= share for value in told)
+        assert stats.binomtest(below, 300, share, alternative="greater").pvalue > LEVEL
+    below = sum(value <= 0.05 for value in taken)
+    assert stats.binomtest(below, 300, 0.05, alternative="greater").pvalue < LEVEL
+    # Readings that no noise explains are still found out.
+    wrong = np.where(np.arange(60) == 7, 3.0, clean)
+    assert misfit(line, wrong, sigma=0.1, laplace=True).p_value < DOUBTFUL
+
+
+def test_plans_of_epsilon_alone(rng: Generator) -> None:
+    line = heat_line(sources=20, sensors=10, diffusion_time=0.01)
+    site = describe_site("hall", operator=line, radius="1/20", unit="mass", per_source=1).site
+    made = plan_sensors(site, PureDP(2), readings=4)
+    assert made.shared is not None
+    assert made.shared.each.epsilon <= Fraction(1, 2)  # type: ignore[union-attr]
+    assert "Laplace noise of one scale" in plan_text(made)
+    assert made.papers.lower is None  # proved of Gaussian noise
+    again = SensorPlan.from_json(made.to_json())
+    assert again.to_json() == made.to_json()
+    # Half the epsilon, twice the noise.
+    one, other = (plan(site, PureDP(epsilon)).sigma for epsilon in (1, "1/2"))
+    assert other == pytest.approx(2 * one, rel=1e-3)
+    row = plan_sensors(site, PureDP("1/100")).costs[-1]
+    assert row.readings == 1440
+    assert row.epsilon < 14.4  # as rho they cost less than added up
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    line = heat_line(sources=20, sensors=10, diffusion_time=0.01)
+    site = describe_site("hall", operator=line, radius="1/20", unit="mass", per_source=1).site
+    with pytest.raises(InvalidParameter, match="one scale"):
+        plan_sensors(site, PureDP(1), noise="each")
+    gains = describe_site("hall", operator=weighted(line, np.full(10, 2.0)), radius="1/20").site
+    with pytest.raises(InvalidParameter, match="one scale"):
+        plan(gains, PureDP(1))
+    with pytest.raises(InvalidParameter, match="papers"):
+        plan(site, PureDP(1), calibration="papers")
+    told = plan(site, PureDP(1)).to_json()
+    del told["sensitivity"]["l1"]
+    with pytest.raises(InvalidInput, match="l1"):
+        NoisePlan.from_json(told)
+    assert plan(site, ApproxDP(1, "1e-6")).sensitivity.l1 is None

@@ -24,6 +24,37 @@ GraphFile = Annotated[
 LargestPart = Annotated[
     bool, typer.Option("--largest-part", help="Keep the largest connected part of the graph.")
 ]
+SpreadName = Annotated[
+    str,
+    typer.Option(
+        help="How it spreads: independent, or along edges as independent-cascade, si or linear-threshold."
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(help="independent: how far it spreads, with --strength.", show_default=False),
+]
+Strength = Annotated[
+    float | None,
+    typer.Option(
+        help="independent: how many people the start tells, on average.", show_default=False
+    ),
+]
+Chance = Annotated[
+    float | None,
+    typer.Option(
+        help="independent-cascade, si: with which a neighbor listens.", show_default=False
+    ),
+]
+Steps = Annotated[
+    int | None, typer.Option(help="si: how many steps it has gone; else 5.", show_default=False)
+]
+Weight = Annotated[
+    float | None,
+    typer.Option(
+        help="linear-threshold: how likely a node listens to some neighbor.", show_default=False
+    ),
+]
 
 
 @sentences
@@ -102,6 +133,77 @@ def track(
     show(result.to_json(), track_lines(result), json=json)
     if not result.verdict.reliable:
         raise typer.Exit(UNRELIABLE)
+
+
+@whisper.command()
+@sentences
+def plan(
+    graph: Annotated[
+        Path,
+        typer.Argument(help="Who talks to whom, public: edge list u, v.", show_default=False),
+    ],
+    target: Annotated[
+        float,
+        typer.Option(
+            help="The loss allowed between two protected starts: odds change by e to it at most.",
+            show_default=False,
+        ),
+    ],
+    spread: Annotated[
+        str,
+        typer.Option(
+            help="The model it rests on: independent, independent-cascade, si or linear-threshold.",
+            show_default=False,
+        ),
+    ],
+    protect_starts_within: Annotated[
+        int | None,
+        typer.Option(
+            help="Starts at most so many hops apart are protected from each other; else any two.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    communities: Annotated[
+        int | None,
+        typer.Option(
+            help="Starts of one community of so many are protected from each other.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    rate: Rate = None,
+    strength: Strength = None,
+    chance: Chance = None,
+    steps: Steps = None,
+    weight: Weight = None,
+    largest_part: LargestPart = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say with which epsilon all answers together hide who began it; nothing private is read.
+
+    A Pufferfish guarantee: it holds if the whisper spreads as --spread says. What `whisper release`
+    promises each node stands beside it, and holds however it spreads.
+    """
+    from sfumato.sensing.pipeline import plan_whisper
+
+    with watching(quiet=quiet or json) as watch:
+        found = plan_whisper(
+            graph,
+            spread=spread,
+            target=target,
+            within=protect_starts_within,
+            communities=communities,
+            rate=rate,
+            strength=strength,
+            chance=chance,
+            steps=steps,
+            weight=weight,
+            largest_part=largest_part,
+            watch=watch,
+        )
+    show(found.to_json(), str(found), json=json)
 
 
 @whisper.command()
@@ -197,13 +299,12 @@ def locate(
     share: Annotated[
         float, typer.Option(help="The set of nodes named holds the start with this.")
     ] = 0.9,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="How far it spreads, with --strength; otherwise averaged over 15."),
-    ] = None,
-    strength: Annotated[
-        float | None, typer.Option(help="How many people the start tells, on average.")
-    ] = None,
+    spread: SpreadName = "independent",
+    rate: Rate = None,
+    strength: Strength = None,
+    chance: Chance = None,
+    steps: Steps = None,
+    weight: Weight = None,
     start: Annotated[
         str,
         typer.Option(
@@ -218,7 +319,11 @@ def locate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say where it began: how likely each community and each node is; it costs nothing more."""
+    """Say where it began: how likely each community and each node is; it costs nothing more.
+
+    Where it ran from mouth to mouth, --spread names how: what is then said of communities and of the
+    set of nodes is so as often as it says, on whispers simulated that way.
+    """
     from sfumato.sensing.pipeline import find_whisper
     from sfumato.sensing.render import draw_whisper, whisper_text
 
@@ -229,8 +334,12 @@ def locate(
             said,
             communities=communities,
             share=share,
+            spread=spread,
             rate=rate,
             strength=strength,
+            chance=chance,
+            steps=steps,
+            weight=weight,
             start=start,
             watch=watch,
         )

@@ -16,7 +16,7 @@ from .release import (
 from .rounds import place_words, round_words, rounds_lines, rounds_text
 from .rounds_page import draw_rounds
 from .track import track_lines, track_text
-from .whisper import whisper_text
+from .whisper import whisper_plan_text, whisper_text
 from .words import percent
 
 __all__ = [
@@ -48,5 +48,6 @@ __all__ = [
     "track_lines",
     "track_text",
     "unsealed",
+    "whisper_plan_text",
     "whisper_text",
 ]

@@ -261,8 +261,6 @@ def draw_whisper(
     Raises:
         InvalidParameter: If the result was read from a file.
     """
-    from sfumato.sensing.results.whisper import LIMITS
-
     told, found = result.answers, result.posterior
     if told is None or found is None:
         raise InvalidParameter("a saved result has no graph to draw; nothing was drawn")
@@ -285,6 +283,6 @@ def draw_whisper(
         titles=("what nodes said, through noise", "where it began"),
         units=("no: 0, yes: 1", "probability"),
         said="start?",
-        caption=f"{result.statement}\n{LIMITS}.",
+        caption=f"{result.statement}\n{result.limits}.",
         rehearsal=result.rehearsal,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sfumato.sensing.render.words import percent
-from sfumato.sensing.results.whisper import LIMITS, WhisperResult
+from sfumato.sensing.results.whisper import WhisperResult
+from sfumato.sensing.results.whisper_plan import WhisperPlan
 
 MAX_NODES = 8  # that are named
 
@@ -29,7 +30,7 @@ def whisper_text(result: WhisperResult) -> str:
         f"it began in community {where}",
         f"with {percent(result.share)} at one of {len(held)} node{'s' * (len(held) != 1)}: {first}"
         + (", ..." if len(held) > MAX_NODES else ""),
-        LIMITS,
+        result.limits,
     ]
     if result.start is not None:
         one = result.start
@@ -39,3 +40,31 @@ def whisper_text(result: WhisperResult) -> str:
             f"{'in' if one.in_smallest else 'NOT in'} the set"
         )
     return "\n".join(lines)
+
+
+def whisper_plan_text(plan: WhisperPlan) -> str:
+    """What is printed of a plan that hides who began.
+
+    Args:
+        plan: The epsilon and what was proved of it.
+
+    Returns:
+        Several lines.
+    """
+    whom = "any two nodes" if plan.communities is None else "two nodes of one community"
+    if plan.communities is not None:
+        whom += f" of {plan.communities}"
+    if plan.within is not None:
+        whom += f" at most {plan.within} hop{'s' * (plan.within != 1)} apart"
+    how = "attained by some answers" if plan.exact else "a bound: the true loss may be less"
+    lines = [
+        f"epsilon {float(plan.epsilon):.3g} for each answer, flipped with {percent(plan.flipped)}: each node's own "
+        "answer is protected by it, however the whisper spread",
+        f"who began it, among {whom}: loss {plan.loss:.4g} of {plan.target:g} allowed, {how} (Pufferfish: it holds if "
+        f"the whisper spread as said: {plan.spread})",
+        f"all {plan.pairs:,} pairs were looked at; the worst is {plan.worst[0]} and {plan.worst[1]}",
+    ]
+    if plan.next_epsilon is not None and plan.next_loss is not None:
+        beyond = f"at epsilon {float(plan.next_epsilon):.3g} no more than {plan.next_loss:.4g} is proved"
+        lines.append(beyond)
+    return "\n".join([*lines, f"it rests on {plan.reason}" if not plan.exact else plan.reason])

@@ -17,6 +17,7 @@ from .release import (
 from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .verdict import Verdict
 from .whisper import WhisperCommunity, WhisperResult, WhisperStart
+from .whisper_plan import WhisperPlan
 
 __all__ = [
     "CalibrationResult",
@@ -45,6 +46,7 @@ __all__ = [
     "UnsealedResult",
     "Verdict",
     "WhisperCommunity",
+    "WhisperPlan",
     "WhisperResult",
     "WhisperStart",
     "read_recovered_rounds",

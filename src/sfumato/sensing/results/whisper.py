@@ -15,11 +15,17 @@ from sfumato.files import write_file
 if TYPE_CHECKING:
     from sfumato.sensing.whisper.answers import WhisperAnswers
     from sfumato.sensing.whisper.posterior import WhisperPosterior
+    from sfumato.sensing.whisper.simulated import CascadePosterior
 
 LIMITS = (
     "nodes count as independent given the start; where it ran along edges they are not, and both the "
     "community and the set of nodes are less sure than said"
 )
+SIMULATED = (
+    "probabilities are how often it would be so of whispers simulated as said; if it spread otherwise, "
+    "they may be wrong"
+)
+INDEPENDENT = "independent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class WhisperResult:
         smallest: The fewest nodes that hold the start with that probability, the likeliest first.
         probabilities: The probability of every node.
         start: How the true start was found, where it was given.
+        spread: The model of the spread that probabilities rest on.
         rehearsal: Whether any answers came from a ledger for rehearsals.
         answers: The answers, for pictures; not saved.
         posterior: The posterior itself; not saved.
@@ -68,9 +75,17 @@ class WhisperResult:
     probabilities: Mapping[str, float]
     start: WhisperStart | None = None
     rehearsal: bool = False
+    spread: str = INDEPENDENT
     answers: WhisperAnswers | None = None
-    posterior: WhisperPosterior | None = None
+    posterior: WhisperPosterior | CascadePosterior | None = None
     labels: IntArray | None = None
+
+    @property
+    def limits(self) -> str:
+        """What the probabilities rest on."""
+        if self.spread.startswith(INDEPENDENT) and not self.spread.startswith("independent-cascade"):
+            return LIMITS
+        return f"{self.spread}: {SIMULATED}"
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with the probability of every node."""
@@ -87,7 +102,8 @@ class WhisperResult:
             "smallest": [
                 {"node": node, "probability": self.probabilities[node]} for node in self.smallest
             ],
-            "limits": LIMITS,
+            "spread": self.spread,
+            "limits": self.limits,
         }
         if self.start is not None:
             one = self.start
@@ -125,6 +141,7 @@ class WhisperResult:
                 {str(node): float(p) for node, p in data["probabilities"].items()},
                 None if began is None else WhisperStart(**began),
                 bool(data["rehearsal"]),
+                str(data.get("spread", INDEPENDENT)),  # files before there was a choice have none
             )
         except (KeyError, AttributeError, TypeError, ValueError) as problem:
             raise InvalidInput(f"not a whole result of a whisper: {problem}") from None

@@ -105,9 +105,9 @@ def whisper_posterior(
     >>> found.most_likely, found.community.shares.round(2)
     (0, array([0.98, 0.02]))
     """
-    said = _answers(answers, graph.size)
+    said = checked_answers(answers, graph.size)
     start = _prior(prior, graph.size)
-    truth, lie = _law(epsilon)
+    truth, lie = response_law(epsilon)
     # P(answer) = base + slope E with E = 1 - h, the chance of not having heard: one logarithm for
     # either.
     base = np.where(said == YES, truth, lie)
@@ -158,7 +158,7 @@ def start_loss(
     0.0
     """
     nodes = np.array([whole("start", node, low=0, high=graph.size - 1) for node in starts])
-    truth, lie = _law(epsilon)
+    truth, lie = response_law(epsilon)
     if isinstance(spread, Spread):
         heat = graph_diffusion(graph, spread.rate).columns(nodes)
         # What a start makes likeliest, and least likely: (heard, not heard) each.
@@ -224,7 +224,7 @@ def _log_likelihood(silent: FloatArray, base: FloatArray, slope: FloatArray) -> 
     return np.asarray(np.log(chances, out=chances).sum(axis=0))
 
 
-def _law(epsilon: Fraction | float | str) -> tuple[float, float]:
+def response_law(epsilon: Fraction | float | str) -> tuple[float, float]:
     """The chances of the truth and of a lie, as the mechanism has them."""
     if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
         return 1.0, 0.0
@@ -252,7 +252,7 @@ def _spreads(
     return None
 
 
-def _answers(answers: npt.ArrayLike, size: int) -> IntArray:
+def checked_answers(answers: npt.ArrayLike, size: int) -> IntArray:
     said = np.asarray(answers)
     if (
         said.shape != (size,)

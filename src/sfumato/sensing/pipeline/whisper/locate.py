@@ -22,7 +22,9 @@ from sfumato.sensing.whisper.answers import (
     merged_answers,
     read_whisper,
 )
-from sfumato.sensing.whisper.posterior import whisper_posterior
+from sfumato.sensing.whisper.cascades import INDEPENDENT, Cascade, spread_named
+from sfumato.sensing.whisper.posterior import WhisperPosterior, whisper_posterior
+from sfumato.sensing.whisper.simulated import CascadePosterior, cascade_posterior
 from sfumato.sensing.whisper.spread import Spread, whisper_cascade, whisper_spread
 from sfumato.spaces import Graph
 
@@ -32,8 +34,12 @@ def find_whisper(
     *,
     communities: int = 2,
     share: float = 0.9,
+    spread: str = INDEPENDENT,
     rate: float | None = None,
     strength: float | None = None,
+    chance: float | None = None,
+    steps: int | None = None,
+    weight: float | None = None,
     start: str = "",
     watch: Callable[[str], None] | None = None,
 ) -> WhisperResult:
@@ -44,8 +50,13 @@ def find_whisper(
             graph and one epsilon, in the local model one of each node.
         communities: Of how many communities.
         share: The probability with which the set of nodes that is named holds the start, in (0, 1).
-        rate: How far it spreads, with `strength`; None means averaged over 15 models.
+        spread: How it spread: "independent" (nodes independent given the start), or along edges as
+            "independent-cascade", "si" or "linear-threshold", with probabilities that hold on simulated ones.
+        rate: If independent, how far it spreads, with `strength`; None means averaged over 15 models.
         strength: How many people the start tells, on average.
+        chance: Of a cascade or si: with which a neighbor listens; None means averaged over 4.
+        steps: Of si: how many steps it has gone; None means 5.
+        weight: Of linear-threshold: how likely a node listens to some neighbor; None means averaged over 4.
         start: The true start of a simulation: a node's name, or a table with a column node.
         watch: Called with a sentence when the work begins.
 
@@ -72,15 +83,19 @@ def find_whisper(
         raise InvalidParameter(
             f"`share` must lie between 0 and 1, got {share}; nothing was computed"
         )
-    if (rate is None) != (strength is None):
-        raise InvalidParameter("`rate` and `strength` go together; nothing was computed")
-    spread = None if rate is None or strength is None else Spread(rate, strength)
+    models = spread_named(
+        spread,
+        told.graph,
+        rate=rate,
+        strength=strength,
+        chance=chance,
+        steps=steps,
+        weight=weight,
+    )
     if watch is not None:
         watch(f"looking for the start among {told.graph.size} nodes")
     labels = find_communities(told.graph, count=communities)
-    found = whisper_posterior(
-        told.graph, told.answers, epsilon=told.epsilon, spread=spread, labels=labels
-    )
+    found = _posterior(told, models, labels)
     chosen = found.smallest(share)
     beliefs = () if found.community is None else found.community.shares.tolist()
     return WhisperResult(
@@ -94,9 +109,25 @@ def find_whisper(
         dict(zip(told.names, found.nodes.tolist(), strict=True)),
         None if not began else _start(told.names.index(began), told, found.nodes, labels, chosen),
         any(receipt.rehearsal for receipt in told.receipts),
+        spread if spread == INDEPENDENT or len(models) > 1 else str(models[0]),
         told,
         found,
         labels,
+    )
+
+
+def _posterior(
+    told: WhisperAnswers, models: tuple[Spread | Cascade, ...], labels: IntArray
+) -> WhisperPosterior | CascadePosterior:
+    """By simulation where it ran along edges, else exactly."""
+    cascades = [one for one in models if not isinstance(one, Spread)]
+    if cascades:
+        return cascade_posterior(
+            told.graph, told.answers, epsilon=told.epsilon, spread=cascades, labels=labels
+        )
+    independent = [one for one in models if isinstance(one, Spread)] or None
+    return whisper_posterior(
+        told.graph, told.answers, epsilon=told.epsilon, spread=independent, labels=labels
     )
 
 

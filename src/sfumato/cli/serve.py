@@ -61,9 +61,11 @@ def serve(
     gate = Gate(host, shown, tuple(name or ()))
     app = make_app(folder, gate=gate, desk=Desk(folder, largest=largest_upload * 2**20))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as bound:
+    # Named TCP: for others asyncio lets short answers wait 40 ms for the browser's acknowledgement.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
+        bound.listen(2048)  # who reads the address below and asks at once waits, and is not refused
         at = f"[{host}]" if ":" in host else host
         address = f"http://{at}:{bound.getsockname()[1]}/"
         say(f"the page is at {address}{f'?token={shown}' if shown else ''}", quiet=False)

@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Page, expect
 from tests.browsers import PATIENCE, kept, visiting
 
 from sfumato.network import free_port
 
 pytestmark = pytest.mark.browser
+nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
 
 CELLS = (
     "from sfumato.widget import MapWidget, PlanWidget, RecoveryWidget\n"
@@ -134,7 +133,7 @@ def test_jupyterlab_shows_live_widgets_and_the_file_keeps_their_pictures(
     bundles = [one.data for cell in saved.cells for one in cell.outputs]
     assert len(bundles) == len(CELLS)
     assert all({"application/vnd.jupyter.widget-view+json", "text/html"} <= set(b) for b in bundles)
-    text, _ = HTMLExporter().from_notebook_node(saved)
+    text, _ = nbconvert.HTMLExporter().from_notebook_node(saved)
     still(browser, text)
 
 

@@ -42,10 +42,12 @@ measures (the Beurling lasso) and prove stable for sources far enough apart.
 
 
 TAIL = """
-Where sources are few and stand apart, squares are far worse than R; with four and more of them they are
-better than R, because spread mass is then not far from any of them. Off-grid and the Bayes median
-([estimators](estimators.md)) are better than both there, but for more sources than off-grid believes in.
-Nothing here is offered as an estimator: none beats what is.
+Where sources are few and stand apart, squares are far worse than R; at T 0.05 with four and more of them they
+are better than R, because spread mass is then not far from any of them, and with eight and more of unequal
+masses about as good as the Bayes median ([estimators](estimators.md)), which is better in all other rows but
+one: where a source has more mass than `upper` says, greedy, which has no such limit, is the best of all.
+Counting on the number of sources does not help squares: peaks of what is blurred so much are not where
+sources are. None is offered as an estimator; who fears masses above `upper` says a larger one.
 """
 
 

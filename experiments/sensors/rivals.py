@@ -72,7 +72,7 @@ def peaks(masses: FloatArray, count: int) -> FloatArray:
         return masses
     tops = tops[np.argsort(-masses[tops], kind="stable")[:count]]
     home = tops[np.abs(np.arange(masses.size)[:, np.newaxis] - tops).argmin(axis=1)]
-    return np.bincount(home, weights=masses, minlength=masses.size)
+    return np.asarray(np.bincount(home, weights=masses, minlength=masses.size), dtype=np.float64)
 
 
 def greedy(operator: Operator, y: FloatArray, radius: float) -> FloatArray:

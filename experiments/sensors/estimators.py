@@ -337,7 +337,8 @@ moved by 1/8 of an edge.
 *papers' noise, R* is the papers' method as printed; all others have the exact noise of the same epsilon and
 delta. *bayes-median* is what `sfumato sense recover` answers with; *masses known* believes that every
 source has mass `upper`, and shows what that is worth where it is true and what it costs where it is not.
-*count known* is told the true number of sources.
+*count known* is told the true number of sources. The methods that the papers name as rivals are
+[measured apart](rivals.md).
 
 ## Bands and mixing
 

@@ -17,6 +17,7 @@ from sfumato.sensing.model.operators.heat_plane import heat_plane
 from sfumato.sensing.model.operators.matrix import linear
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.sensitivity import sensitivity
+from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.spaces import Graph, Grid, Line, Points
 
 module: Any = sys.modules[conditioning.__module__]  # the package has a function of the same name
@@ -294,3 +295,21 @@ def test_one_cell_and_one_sensor() -> None:
     nothing = conditioning(linear([[0, 0]], Line(2)))
     assert nothing.condition_number == math.inf
     assert (nothing.rank, nothing.unread) == (0, 2)
+
+
+def test_values_of_the_classical_guarantees_hold_where_they_speak(rng: np.random.Generator) -> None:
+    """Columns that are nearly orthogonal: R is as near as stated; of heat both theorems say nothing."""
+    columns = np.linalg.qr(rng.standard_normal((40, 40)))[0][:, :12] + 0.004
+    matrix = linear(columns / np.linalg.norm(columns, axis=0), Line(12))
+    found = conditioning(matrix)
+    truth = np.zeros(12)
+    truth[[2, 9]] = 0.5, 0.8
+    noise = rng.standard_normal(40)
+    radius = 0.1
+    y = matrix.readings(truth) + radius * noise / np.linalg.norm(noise)
+    answer = recover(matrix, y, radius=radius * (1 + 1e-9)).estimate
+    most = found.isometry_error(2, radius)
+    assert np.linalg.norm(answer - truth) <= most < 10 * radius
+    assert found.coherence_error(2, radius) == pytest.approx(1.5**0.5 * radius)
+    heat = conditioning(heat_line(sources=100, sensors=50, diffusion_time=0.05))
+    assert heat.isometry_error(1, radius) == heat.coherence_error(1, radius) == math.inf

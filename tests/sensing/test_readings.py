@@ -512,7 +512,7 @@ def test_the_law_of_the_noise_is_read_from_the_entry(
     with pytest.raises(InvalidInput, match="Gaussian"):
         law_of(
             replace(
-                found.release, entry=replace(found.release.entry, mechanism="discrete-laplace/1")
+                found.release, entry=replace(found.release.entry, mechanism="permute-and-flip/1")
             )
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtr, chdtrc
 
+from sfumato._random import generator
 from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
@@ -190,7 +191,7 @@ class _Laplace:
 
 def _laplace_squares(readings: int, found: Range) -> tuple[FloatArray, FloatArray]:
     """What Laplace noise of deviation 1 has for squares, outside and inside of the range: sorted by nothing."""
-    chance = np.random.default_rng(0)
+    chance = generator(0)
     outside, inside = list[FloatArray](), list[FloatArray]()
     left = int(min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // readings)))
     while left:

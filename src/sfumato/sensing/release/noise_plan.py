@@ -1,4 +1,7 @@
-"""How much noise each sensor adds, and what one reading of all of them costs: public, before any is read."""
+"""How much noise each sensor adds, and what one reading of all of them costs: public, before any is read.
+
+Long because the bound, the law that it takes and what a file states of both are one promise, read as a whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A plan of sensors in words: the noise, what to expect, when to read, and what many readings cost."""
+"""A plan of sensors in words: the noise, what to expect, when to read, and what many readings cost.
+
+Long because every part of a plan has its sentences here, in the order in which they are said.
+"""
 
 from __future__ import annotations
 

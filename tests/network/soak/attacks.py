@@ -157,11 +157,10 @@ def malformed(network: Network, count: int, *, seed: int) -> tuple[bool, str]:
     again, ended = network.go_on(), network.ended()
     network.finish()
     found = books(network)
-    told = "
-    f"(
-        f"{sent} sent, all refused, {len(ended)} processes ended by it; collector's memory {before:.1f} MB after "
-        f"a tenth, {last:.1f} MB after all; whole rounds again {again:.0f} s after; accepted rounds lost "
-        f"{found.lost}"
+    told = (
+        f"{sent} sent, all refused, {len(ended)} processes ended by it; collector's memory "
+        f"{before:.1f} MB after a tenth, {last:.1f} MB after all; whole rounds again {again:.0f} s "
+        f"after; accepted rounds lost {found.lost}"
     )
     return found.is_sound and not ended and last - before < 10, told
 

@@ -57,7 +57,7 @@ test: setup system lint  ## everything that decides: lint, types, tests, doctest
 	  $(BIN)/pytest -n 2 --dist worksteal -q; tests=$$?; \
 	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
 
-soak: setup  ## the long form of a collector's faults: 200 kills, 100,000 malformed payloads
+soak: setup system  ## the long form of a network's faults on real processes: kills, outages, floods (a quarter of an hour)
 	@$(BIN)/python -m tests.network.soak
 
 entities: setup  ## the entities of Home Assistant, by its own schemas, in an environment of its own

@@ -315,6 +315,12 @@ def main() -> None:
         20 * count,
         state.accepted,
     )
+    for name, site in (("plane, 49", plane_site(49)), ("graph, 200", graph_site(200))):
+        began = time.monotonic()
+        state, *_ = network(site, seconds=100, rate=10)
+        told = f"100 rounds at 10 a second of a {name} sensors, in all"
+        how = ", ".join(f"{many} {how}" for how, many in state.rounds.items())
+        row(told, how, f"{time.monotonic() - began:.0f} s")
     state, *_ = network(line_site(50), seconds=20, forged=10_000)
     told = "50 sensors for 20 s beside a flood: accepted of 1000, forged ones refused"
     row(told, state.accepted, state.refused.get("wrong-code", 0))

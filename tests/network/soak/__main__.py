@@ -1,4 +1,4 @@
-"""The long form of a network's faults, on real processes: `make soak` prints the table of docs/how-to/network.md."""
+"""The long form of a network's faults, on real processes: `make soak` prints the table of the how-to."""
 
 from __future__ import annotations
 

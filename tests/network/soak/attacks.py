@@ -20,7 +20,7 @@ Message = tuple[str, bytes]
 
 
 class Pipe:
-    """MQTT 3.1.1 with nothing that waits: messages of at least once, as fast as they are told [mqtt311, 3.3]."""
+    """MQTT 3.1.1 with nothing that waits: messages of at least once, as fast as they are told."""
 
     def __init__(self, port: int, name: str) -> None:
         self._link = socket.create_connection(("127.0.0.1", port))
@@ -104,11 +104,13 @@ def flood(network: Network, *, rate: int, seconds: float) -> tuple[bool, str]:
     charged = sum(number in wanted for _, number in charged_rounds(network))
     found = books(network)
     told = (
-        f"{sent} sent in {took:.0f} s, all refused {behind:.0f} s later; collector's memory {first:.0f} -> {most:.0f} MB, "
-        f"its queue at most {queued}; meanwhile {charged} of {len(wanted) * len(network.sensors)} packets of "
-        f"{len(network.sensors)} sensors were made, {made} kept, {whole} of {len(wanted)} rounds had all sensors; "
-        f"whole rounds again {again:.0f} s after; sent twice {found.twice}, uncharged {found.uncharged}, accepted "
-        f"rounds lost {found.lost}"
+        f"{sent} sent in {took:.0f} s, all refused {behind:.0f} s later; collector's memory {first:.0f} -> "
+        f"{most:.0f} MB, its queue at most {queued}; meanwhile {charged} of "
+        f"{len(wanted) * len(network.sensors)} packets of "
+        f"{len(network.sensors)} sensors were made, {made} kept, {whole} of {len(wanted)} rounds had all "
+        f"sensors; "
+        f"whole rounds again {again:.0f} s after; sent twice {found.twice}, uncharged {found.uncharged}, "
+        f"accepted rounds lost {found.lost}"
     )
     return found.is_sound and most - first < 100, told
 
@@ -130,7 +132,7 @@ def _schedule(network: Network, wanted: range) -> tuple[int, int]:
 
 
 def malformed(network: Network, count: int, *, seed: int) -> tuple[bool, str]:
-    """So many payloads that are no packets: random bytes of any length, packets with a bit flipped, wrong topics."""
+    """So many payloads that are no packets: random bytes, packets with a bit flipped, wrong topics."""
     chance = random.Random(seed)  # noqa: S311
     good = Twin(network.site, 0).send(0, 0.5)
 
@@ -156,8 +158,9 @@ def malformed(network: Network, count: int, *, seed: int) -> tuple[bool, str]:
     network.finish()
     found = books(network)
     told = (
-        f"{sent} sent, all refused, {len(ended)} processes ended by it; collector's memory {before:.1f} MB after a "
-        f"tenth, {last:.1f} MB after all; whole rounds again {again:.0f} s after; accepted rounds lost {found.lost}"
+        f"{sent} sent, all refused, {len(ended)} processes ended by it; collector's memory "
+        f"{before:.1f} MB after a tenth, {last:.1f} MB after all; whole rounds again {again:.0f} s "
+        f"after; accepted rounds lost {found.lost}"
     )
     return found.is_sound and not ended and last - before < 10, told
 

@@ -31,8 +31,8 @@ def broker_away(network: Network, seconds: float) -> tuple[bool, str]:
     network.finish()
     late, found = _late(network), books(network)
     told = (
-        f"{waited} packets waited in outboxes; whole rounds again {back:.0f} s after it was back; {found.words()}; "
-        f"{late} packets came too late for their rounds"
+        f"{waited} packets waited in outboxes; whole rounds again {back:.0f} s after it was back; "
+        f"{found.words()}; {late} packets came too late for their rounds"
     )
     return found.is_sound and not (found.gone or found.skipped), told
 
@@ -122,8 +122,9 @@ def replaced_and_stolen(network: Network) -> tuple[bool, str]:
     found = books(network)
     told = (
         f"whole rounds with the new key after {new:.0f} s, without a restart; {THEFTS} packets of the "
-        f"old key refused; the stolen key refused {shut:.1f} s after it was revoked, {taken} packets of it taken since, "
-        f"rounds go on; draws repeated {found.repeats}, charged or sent twice {found.twice}"
+        f"old key refused; the stolen key refused {shut:.1f} s after it was revoked, "
+        f"{taken} packets of it taken "
+        f"since, rounds go on; draws repeated {found.repeats}, charged or sent twice {found.twice}"
     )
     return found.is_sound and not taken and not ended, told
 

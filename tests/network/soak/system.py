@@ -75,7 +75,7 @@ port = {port}
 
 
 class Network:
-    """The files and the processes of a network in a folder; a process is called by its sensor, or what it is."""
+    """The files and the processes of a network; a process has the name of its sensor, or says what it is."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class Network:
         """The file of a sensor; its key may be a later one."""
         read = read or f'kind = "file"\npaths = {{ "{name}" = "reading" }}'
         text = SENSOR.format(
-            device=device or name, state=f"state-{state or device or name}", sensor=name, period=self.period_ms, read=read,
-            port=self.port,
+            device=device or name, state=f"state-{state or device or name}", sensor=name,
+            period=self.period_ms, read=read, port=self.port,
         )  # fmt: skip
         (self.folder / f"{device or name}.toml").write_text(text)
 

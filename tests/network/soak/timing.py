@@ -44,8 +44,10 @@ def correlations(network: Network, count: int, *, seed: int) -> tuple[bool, str]
     # Of nothing, the normal approximation says: in one of 10,000 runs of each.
     limit = 3.9 / math.sqrt(len(read) - 1)
     said = (
-        f"{len(read)} packets, values of {read.min():.3g} to {read.max():.3g}; rank correlation of the value with when "
-        f"it came {told[0]:+.3f}, of its change {told[1]:+.3f}, of nothing below {limit:.3f}; {len(sizes)} length"
+        f"{len(read)} packets, values of {read.min():.3g} to {read.max():.3g}; rank "
+        f"correlation of the value with "
+        f"when it came {told[0]:+.3f}, of its change {told[1]:+.3f}, of nothing below {limit:.3f}; "
+        f"{len(sizes)} length"
     )
     return max(map(abs, told)) < limit and len(sizes) == 1, said
 

@@ -133,7 +133,7 @@ def _overhead(order: Any, delta: Any) -> Any:
 
     In doubles, or in decimals [canonne20, prop. 12].
     """
-    log = math.log if isinstance(order, float) else Decimal.ln
+    log: Callable[[Any], Any] = math.log if isinstance(order, float) else Decimal.ln
     return (-log(delta) - log(order)) / (order - 1) + log((order - 1) / order)
 
 

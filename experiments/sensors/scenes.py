@@ -348,7 +348,8 @@ one source fewer:
 ## Whispers
 
 Each of 500 nodes says yes or no by randomised response. The model averages over 15 rates and strengths, and
-takes nodes for independent. Cascades run along edges: there the set of nodes is too sure of itself.
+takes nodes for independent. Cascades run along edges: there the set of nodes is too sure
+of itself; told how they run, it is not ([measured](whisper-starts.md)).
 
 {whisper}
 """

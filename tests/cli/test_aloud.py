@@ -57,6 +57,7 @@ OTHERS = """
     sigma site some source sources space specification speed start step strength swapped text_coordinates time
     time_zone title top trials unit upper user users values version want weight weight_cap weight_step width
     windows without_suspects x y zones history rounds height template
+    chance protect_starts_within spread steps target
     host keep largest_upload mqtt mqtt_ca mqtt_password noise port site_out
 """
 FREE = set(OTHERS.split())

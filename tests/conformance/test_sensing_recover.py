@@ -20,16 +20,24 @@ from sfumato.sensing import Readings, read_readings, read_site
 from sfumato.sensing.pipeline import (
     check_recovery,
     find_whisper,
+    plan_whisper,
     recover_sources,
     release_whisper,
     simulate_whisper,
     track_sources,
 )
-from sfumato.sensing.render import draw_recovery, recovery_text, track_text, whisper_text
+from sfumato.sensing.render import (
+    draw_recovery,
+    recovery_text,
+    track_text,
+    whisper_plan_text,
+    whisper_text,
+)
 from sfumato.sensing.results import (
     CheckResult,
     RecoveryResult,
     TrackResult,
+    WhisperPlan,
     WhisperResult,
     read_recovery,
     read_track,
@@ -293,3 +301,39 @@ def test_a_whisper_is_the_same_from_everywhere() -> None:
     printed = done("whisper", "locate", "said.json", "--start", made.start, "--quiet").stdout
     assert printed.strip() == whisper_text(result) == whisper_text(saved)
     assert result._repr_html_().count("<img") == 1
+    # A file from before there were several models of the spread.
+    old = {name: value for name, value in result.to_json().items() if name != "spread"}
+    assert WhisperResult.from_json(old).to_json() == result.to_json()
+    cascade = find_whisper(paid, start=made.start, spread="si", chance=0.2, steps=2)
+    words = ["--spread", "si", "--chance", "0.2", "--steps", "2", "--start", made.start]
+    assert answer("whisper", "locate", "said.json", *words) == cascade.summary()
+    assert "si, chance 0.2, 2 steps: probabilities are how often" in whisper_text(cascade)
+    assert WhisperResult.from_json(cascade.to_json()).to_json() == cascade.to_json()
+    assert cascade._repr_html_().count("<img") == 1
+
+
+def test_a_plan_that_hides_who_began_is_the_same_from_everywhere() -> None:
+    done("whisper", "simulate", "w", "--nodes", "30", "--seed", "5", "--quiet")
+    made = simulate_whisper(nodes=30, seed=5)
+    words = ["whisper", "plan", "w/edges.csv", "--target", "2", "--protect-starts-within", "1"]
+    words += ["--spread", "independent-cascade", "--chance", "0.02"]
+    told = answer(*words)
+    plan = plan_whisper(
+        "w/edges.csv", spread="independent-cascade", chance=0.02, target=2, within=1
+    )
+    assert told == plan.to_json() == WhisperPlan.from_json(told).to_json()
+    same = plan_whisper(made.graph, spread="independent-cascade", chance=0.02, target=2, within=1)
+    assert (same.epsilon, same.loss, same.pairs) == (plan.epsilon, plan.loss, plan.pairs)
+    assert done(*words, "--quiet").stdout.strip() == str(plan) == whisper_plan_text(plan)
+    plan.write("plan.json")
+    assert WhisperPlan.from_json(json.loads(Path("plan.json").read_text())) == plan
+    exact = plan_whisper(
+        made.graph, spread="independent", rate=0.1, strength=9, target=2, communities=2
+    )
+    assert exact.exact
+    assert "two nodes of one community of 2" in str(exact)
+    assert "attained by some answers" in str(exact)
+    with pytest.raises(InvalidParameter, match=r"rests on one model: si needs `chance`"):
+        plan_whisper(made.graph, spread="si", target=2)
+    with pytest.raises(InvalidInput, match="not a whole plan"):
+        WhisperPlan.from_json({})

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
 from scipy import stats
+from scipy.linalg import expm
 from tests.chance import LEVEL, assert_share
 
 from sfumato._types import FloatArray
@@ -30,8 +30,8 @@ from sfumato.sensing.whisper import (
     spread_named,
     start_loss,
 )
+from sfumato.sensing.whisper.cascade_bound import branching
 from sfumato.sensing.whisper.cascades import draw_reach
-from sfumato.sensing.whisper.protect import branching
 from sfumato.sensing.whisper.simulated import JUDGED, LEVELLED
 from sfumato.spaces import Graph
 
@@ -253,7 +253,6 @@ def test_what_is_said_of_a_cascade_is_so(rng: np.random.Generator) -> None:
         told = [one.community for one in ones if one.community is not None]
         said = float(np.mean([one.shares.max() for one in told]))
         right = np.mean([one.label == labels[s] for one, s in zip(told, starts, strict=True)])
-        print(epsilon, held, said, right, known, law.cdf(held), law.sf(held))
         assert (min(law.cdf(held), law.sf(held - 1)) >= LEVEL / 2) == (epsilon == 1)
         assert (abs(said - right) <= known) == (epsilon == 1)
 
@@ -301,8 +300,14 @@ def test_the_same_question_has_the_same_answer() -> None:
         (lambda: IndependentCascade(1.0), "chance must lie"),
         (lambda: SusceptibleInfected(0.5, 0), "steps must be"),
         (lambda: LinearThreshold(math.nan), "weight must lie"),
-        (lambda: cascade_posterior(KITE, [1] * 4, epsilon=1, spread=LinearThreshold(0.5)), "answers"),
-        (lambda: cascade_posterior(KITE, [1] * 5, epsilon=1, spread=[]), "spread must be a cascade"),
+        (
+            lambda: cascade_posterior(KITE, [1] * 4, epsilon=1, spread=LinearThreshold(0.5)),
+            "answers",
+        ),
+        (
+            lambda: cascade_posterior(KITE, [1] * 5, epsilon=1, spread=[]),
+            "spread must be a cascade",
+        ),
         (
             lambda: cascade_posterior(KITE, [1] * 5, epsilon=1, spread=cast(Any, Spread(1, 1))),
             "spread must be a cascade",
@@ -319,7 +324,10 @@ def test_the_same_question_has_the_same_answer() -> None:
             ),
             "must be connected",
         ),
-        (lambda: draw_cascades(KITE, [5], spread=LinearThreshold(0.5), rng=_any()), "start must be"),
+        (
+            lambda: draw_cascades(KITE, [5], spread=LinearThreshold(0.5), rng=_any()),
+            "start must be",
+        ),
         (lambda: spread_named("far", KITE), "`spread` must be one of"),
         (lambda: spread_named("si", KITE, weight=0.5), "`weight` is no part of si"),
         (lambda: spread_named("independent", KITE, rate=1), "go together"),

@@ -58,13 +58,15 @@ def whisper_plan_text(plan: WhisperPlan) -> str:
         whom += f" at most {plan.within} hop{'s' * (plan.within != 1)} apart"
     how = "attained by some answers" if plan.exact else "a bound: the true loss may be less"
     lines = [
-        f"epsilon {float(plan.epsilon):.3g} for each answer, flipped with {percent(plan.flipped)}: each node's own "
-        "answer is protected by it, however the whisper spread",
-        f"who began it, among {whom}: loss {plan.loss:.4g} of {plan.target:g} allowed, {how} (Pufferfish: it holds if "
-        f"the whisper spread as said: {plan.spread})",
+        f"epsilon {float(plan.epsilon):.3g} for each answer, flipped with {percent(plan.flipped)}: each "
+        "node's own answer is protected by it, however the whisper spread",
+        f"who began it, among {whom}: loss {plan.loss:.4g} of {plan.target:g} allowed, {how} "
+        f"(Pufferfish: it holds if the whisper spread as said: {plan.spread})",
         f"all {plan.pairs:,} pairs were looked at; the worst is {plan.worst[0]} and {plan.worst[1]}",
     ]
     if plan.next_epsilon is not None and plan.next_loss is not None:
-        beyond = f"at epsilon {float(plan.next_epsilon):.3g} no more than {plan.next_loss:.4g} is proved"
+        beyond = (
+            f"at epsilon {float(plan.next_epsilon):.3g} no more than {plan.next_loss:.4g} is proved"
+        )
         lines.append(beyond)
     return "\n".join([*lines, f"it rests on {plan.reason}" if not plan.exact else plan.reason])

@@ -83,7 +83,9 @@ class WhisperResult:
     @property
     def limits(self) -> str:
         """What the probabilities rest on."""
-        if self.spread.startswith(INDEPENDENT) and not self.spread.startswith("independent-cascade"):
+        if self.spread.startswith(INDEPENDENT) and not self.spread.startswith(
+            "independent-cascade"
+        ):
             return LIMITS
         return f"{self.spread}: {SIMULATED}"
 

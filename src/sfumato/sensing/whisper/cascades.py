@@ -89,7 +89,20 @@ def spread_named(
 ) -> tuple[Spread | Cascade, ...]:
     """The model of this name; several to average over where its chance or weight is not given.
 
-    None at all stands for the 15 of `whisper_posterior`.
+    Args:
+        name: "independent", "independent-cascade", "si" or "linear-threshold".
+        graph: The graph, whose spectral radius says which chances go far.
+        rate: Of independent, with `strength`.
+        strength: Of independent, with `rate`.
+        chance: Of a cascade or si; None for several.
+        steps: Of si; None for 5.
+        weight: Of linear-threshold; None for several.
+
+    Returns:
+        The models; none at all stands for the 15 of `whisper_posterior`.
+
+    Raises:
+        InvalidParameter: If there is no such model, or a number is no part of it or out of range.
     """
     if name not in SPREADS:
         raise InvalidParameter(
@@ -146,9 +159,7 @@ def draw_cascades(
     begun = [whole("start", node, low=0, high=graph.size - 1) for node in np.ravel(starts).tolist()]
     nodes = np.array(begun, dtype=np.int64)
     wide = max(1, PAIRS // max(1, 2 * len(graph.edges), graph.size))
-    parts = [
-        _drawn(graph, nodes[at : at + wide], spread, rng) for at in range(0, nodes.size, wide)
-    ]
+    parts = [_drawn(graph, nodes[at : at + wide], spread, rng) for at in range(0, nodes.size, wide)]
     heard = np.concatenate(parts) if parts else np.zeros((0, graph.size))
     return heard.astype(np.int64)
 
@@ -194,7 +205,9 @@ def _drawn(graph: Graph, starts: IntArray, spread: Cascade, rng: np.random.Gener
         case LinearThreshold(weight):
             up = _listened(graph, weight, starts.size, rng)
             up = np.hstack([up, np.full((starts.size, 1), size)])
-            up[rows, starts] = starts  # the start listens to nobody: chains that come to it end there
+            up[rows, starts] = (
+                starts  # the start listens to nobody: chains that come to it end there
+            )
             for _ in range(size.bit_length()):
                 up = np.take_along_axis(up, up, axis=1)
             return np.asarray(up[:, :size] == starts[:, np.newaxis])
@@ -204,7 +217,8 @@ def _drawn(graph: Graph, starts: IntArray, spread: Cascade, rng: np.random.Gener
                 row, teller = _told(graph, row, teller, chance, heard, rng)
         case SusceptibleInfected(chance, steps):
             for _ in range(steps):
-                _told(graph, *np.nonzero(heard), chance, heard, rng)
+                row, teller = np.nonzero(heard)
+                _told(graph, row, teller, chance, heard, rng)
     return heard
 
 

@@ -84,7 +84,7 @@ def whisper_posterior(
     reaches nodes together, so that the posterior is too sure of itself. For cascades on 500 nodes
     in two communities, at epsilon 1 and 2, the community named was right in 0.63 to 0.75 of draws
     where it said 0.78 to 0.92, and the set said to hold the start with 0.9 held it in 0.62 to 0.75
-    (docs/reference/scenes.md).
+    (docs/reference/scenes.md). `cascade_posterior` is for those.
 
     Args:
         graph: A connected graph.
@@ -253,6 +253,7 @@ def _spreads(
 
 
 def checked_answers(answers: npt.ArrayLike, size: int) -> IntArray:
+    """1, 0 or -1 for each node, or refused."""
     said = np.asarray(answers)
     if (
         said.shape != (size,)

@@ -31,7 +31,11 @@ Counts = npt.NDArray[np.uint16]
 MOST_NODES = 5000
 DRAWS = (64, 1000)
 WORK = 150_000_000  # entries of reach that are drawn in all, about
-FITTED, JUDGED, LEVELLED = 200, 1000, 500  # simulated whispers: the first are judged too, the last not
+FITTED, JUDGED, LEVELLED = (
+    200,
+    1000,
+    500,
+)  # simulated whispers: the first are judged too, the last not
 BINS = 10
 GROWTH = 4.0  # cascades of one class differ in size by this factor at most
 TINY = 1e-30
@@ -86,11 +90,12 @@ def cascade_posterior(
 
     The exact likelihood sums over all cascades. Here they are drawn from every start and put in
     classes by how far they went; within a class nodes count as independent, with the chances of its
-    draws. That likelihood is raised to a power that is fitted, by the likelihood of the true starts,
-    on 400 other whispers simulated in full: start, cascade, noise. The probability of communities is
-    raised to one more, fitted the same way; sets of nodes get their level from 400 further ones. What is
-    stated is so the share of simulated whispers of which it would be true. Chance comes from SHA-256
-    of the question: the same question has the same answer. On 2,000 nodes: a few seconds.
+    draws. That likelihood is raised to a power which is fitted on 200 other whispers simulated in full
+    (start, cascade, noise) so that the true starts are likeliest. The probability of a community is how
+    often it was true of 1,000 with about that score [zadrozny02]; sets of nodes get their level from 500
+    further ones. Simulation leaves what is said of a community uncertain by 2 to 5 points. Chance
+    comes from SHA-256 of the question: the same question has the same answer. On 2,000 nodes: some
+    seconds.
 
     Several models are averaged over, all as likely beforehand. Starts are as likely as each other.
     If the whisper spread otherwise than all of them say, probabilities may be wrong, and are when the
@@ -202,7 +207,7 @@ def _checked(graph: Graph, answers: npt.ArrayLike, models: tuple[Cascade, ...]) 
 
 
 def likelier(shares: FloatArray) -> FloatArray:
-    """For each node of each row, how much probability the nodes before it have; of equals the first goes first."""
+    """For each node of each row, how much probability likelier nodes have; of equals the first is."""
     order = np.argsort(-shares, axis=1, kind="stable")
     falling = np.take_along_axis(shares, order, axis=1)
     before = np.zeros_like(falling)

@@ -179,7 +179,9 @@ def png_of(figure: Figure, *, dpi: float | None = None) -> bytes:
     """
     from PIL import Image
 
-    raw, out, dots = io.BytesIO(), io.BytesIO(), dpi or figure.dpi
+    dots = dpi or figure.dpi
+    raw = io.BytesIO()
+    out = io.BytesIO()
     figure.savefig(raw, format="rgba", dpi=dots)
     wide, high = (int(inches * dots) for inches in figure.get_size_inches())
     # Without alpha, as nothing shines through a sheet, these are as small as matplotlib's, in half the time.

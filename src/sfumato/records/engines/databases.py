@@ -98,7 +98,8 @@ def _sqlite(url: str) -> Any:
     scheme, _, path = url.partition("://")
     if scheme != "sqlite" or any(one in path for one in "?#%"):
         return None
-    return ibis.sqlite.from_connection(sqlite3.connect(path))
+    file = Path(path).absolute().as_uri()
+    return ibis.sqlite.from_connection(sqlite3.connect(f"{file}?mode=ro", uri=True))
 
 
 _REASONS = {

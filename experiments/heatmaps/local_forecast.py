@@ -219,6 +219,8 @@ def _line(basis: FloatArray, values: FloatArray, *, side: int, rising: int) -> F
     limits.append(np.zeros(knots - 1))
     free = [(None, None)] * knots + [(0, None)] * many
     found = linprog(cost, np.vstack(bounds), np.concatenate(limits), bounds=free)
+    if found.x is None:
+        raise RuntimeError(f"no line was found: {found.message}")
     return np.asarray(found.x[:knots])
 
 

@@ -55,9 +55,10 @@ def write_answers(path: Path, question: Question, codes: IntArray) -> None:
     cells = leaf_of_cells(question.cells, FINEST_CELL)[codes[asked]]
     reports = simulate_reports(question.channel, cells, rng=np.random.default_rng(4))
     each = (report for report, count in reports.items() for _ in range(count))
+    digest = question.digest  # worked out anew whenever it is asked for
     with path.open("w", encoding="ascii") as file:
         for device, report in zip(np.flatnonzero(asked), each, strict=True):
-            sent = Answer(question.digest, f"device-{device}", report).to_json()
+            sent = Answer(digest, f"device-{device}", report).to_json()
             file.write(json.dumps(sent, separators=(",", ":")) + "\n")
 
 

@@ -265,7 +265,7 @@ def page(
         places=len(where),
         names=", ".join(place.name for place in where),
         decided="All that is fixed was run, so the goals are *decided*: "
-        f"{[row[-1] for row in goals].count('met')} of {len(settings()['requirement'])} are met."
+        f"{[row[-1] for row in goals[1:]].count('met')} of {len(settings()['requirement'])} are met."
         if whole
         else "That is a part of what is fixed, so the goals are *not decided*.",
         tests=2 * len(found),

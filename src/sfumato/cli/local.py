@@ -71,8 +71,9 @@ def plan(
             design(users, epsilon), bounds=read_bounds(bounds), campaign=campaign
         )
         write_json(out, asked.to_json(), overwrite=overwrite)
-        say(f"wrote {out}, the question of round 1", quiet=json)
     show(planned.to_json(), plan_text(planned), json=json)
+    if out is not None:
+        say(f"wrote {out}, the question of round 1", quiet=json)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import demo, emd, graph, joint, leaderboard, ledger, local, serve, shuffle
+from sfumato.cli import demo, emd, graph, leaderboard, ledger, serve
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
 from sfumato.cli.config import defaults, file_of_defaults, taken
@@ -21,6 +21,7 @@ from sfumato.cli.console import fail, say
 from sfumato.cli.endings import INVALID, MEANINGS, run_to_end
 from sfumato.cli.heatmap import maps as heatmap
 from sfumato.cli.network import collect, sensor
+from sfumato.cli.parties import joint, local, shuffle
 from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import readings as sense
 from sfumato.errors import InvalidInput

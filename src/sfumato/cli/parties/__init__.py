@@ -1,1 +1,1 @@
-"""`sfumato joint`, `shuffle` and `local`: maps of several parties, of many devices, of people who trust nobody."""
+"""`sfumato joint`, `shuffle` and `local`: maps of parties, of many devices, of people who trust nobody."""

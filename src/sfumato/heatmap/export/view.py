@@ -80,7 +80,8 @@ def map_view(
     level = min(area.grid.levels, FINEST if len(several) == 1 else FINEST_OF_MANY)
     common = _zones(zones)
     own = [_zones((zones_of or {}).get(one.group, ())) for one in several]
-    tops = [_top(several, level, sigma) for sigma in BLURS]
+    # One degree of blur after the other: each map is blurred once, and few arrays are held.
+    layers = [_layers(several, level, sigma) for sigma in BLURS]
     images = [None if over is None else of_group(over, one.group_words) for one in several]
     # Each image once, however many maps lie over it.
     grounds = {path: _ground(path, area) for path in images if path is not None}
@@ -101,9 +102,12 @@ def map_view(
         ],
         "grounds": list(grounds.values()),
         "maps": [
-            _one(one, level, tops, (*common, *some), hotspots)
+            _one(one, level, (*common, *some), hotspots)
+            | {"layers": list(drawn)}
             | {"ground": None if path is None else list(grounds).index(path)}
-            for one, path, some in zip(several, images, own, strict=True)
+            for one, path, some, drawn in zip(
+                several, images, own, zip(*layers, strict=True), strict=True
+            )
         ],
     }
 
@@ -119,27 +123,17 @@ def _cut(image: npt.NDArray[Any], release: HeatmapRelease, level: int) -> npt.ND
     return image[first_row:last_row, first_column:last_column]
 
 
-def _top(several: Sequence[HeatmapRelease], level: int, sigma: float) -> float:
-    """What is darkest, in the legend's amounts: one for all maps, so that their colors compare."""
+def _layers(several: Sequence[HeatmapRelease], level: int, sigma: float) -> list[dict[str, Any]]:
+    """All maps through one blur, on one scale, so that their colors compare; in the legend's amounts."""
+    blurred = [_blurred(one, level, sigma) for one in several]
+    amounts = [legend_of(one, level).amount or 1.0 for one in several]
     highest = max(
-        float(_blurred(one, level, sigma).max()) * (legend_of(one, level).amount or 1.0)
-        for one in several
+        float(shares.max()) * amount for shares, amount in zip(blurred, amounts, strict=True)
     )
-    return round_number(max(highest, 1e-12), TOPS)
-
-
-def _one(
-    release: HeatmapRelease,
-    level: int,
-    tops: list[float],
-    zones: Sequence[Zone],
-    hotspots: int,
-) -> dict[str, Any]:
-    legend = legend_of(release, level)
-    amount = legend.amount or 1.0
+    top = round_number(max(highest, 1e-12), TOPS)
     layers = []
-    for sigma, top in zip(BLURS, tops, strict=True):
-        shares, held = _blurred(release, level, sigma), None
+    for release, shares, amount in zip(several, blurred, amounts, strict=True):
+        held = None
         if sigma:
             floor = release.noise.share(level, release.tiles.total)
         else:
@@ -152,6 +146,13 @@ def _one(
                 "ticks": [[float(np.sqrt(part)), _number(part * top)] for part in TICKS],
             }
         )
+    return layers
+
+
+def _one(
+    release: HeatmapRelease, level: int, zones: Sequence[Zone], hotspots: int
+) -> dict[str, Any]:
+    legend = legend_of(release, level)
     totals = zone_totals(release, zones) if zones else ()
     return {
         "name": release.name,
@@ -163,7 +164,6 @@ def _one(
         "hint": empty_text() if release.empty else "Pale: may be noise.",
         "legend": legend.words,
         "cell": cell_text(release.area, level),
-        "layers": layers,
         "zones": [one.to_json() | {"remark": one.remark} for one in totals],
         "hotspots": [asdict(one) for one in _hotspots(release, hotspots)],
         "uncertainty": None if release.posterior is None else _uncertainty(release),

@@ -52,7 +52,11 @@ async function plan() {
     at("left").className = found.left && !found.left.pays ? "alert" : "";
     // Before a file's columns and area are named there is nothing to refuse.
     at("problem").textContent = found.problem ? `A release would be refused: ${found.problem}` : "";
-    at("forecast").textContent = found.forecast.join("\n");
+    // A table, an empty line, and then sentences; of a refusal, a sentence alone.
+    const gap = found.forecast.indexOf("");
+    at("forecast").textContent = found.forecast.slice(gap + 1).filter((/** @type {string} */ one) => one).join("\n");
+    at("numbers").textContent = gap < 0 ? "" : found.forecast.slice(0, gap).join("\n");
+    at("in-numbers").hidden = gap < 0;
     at("price").textContent = found.price ? `${found.price.words}${found.price.count > 1 ? ` for ${found.price.count} maps` : ""}` : `epsilon ${at("epsilon").value}`;
     at("city").hidden = !found.picture;
     if (found.picture) at("picture").src = found.picture;

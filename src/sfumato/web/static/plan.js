@@ -31,7 +31,6 @@ slider.setAttribute("aria-valuetext", `epsilon ${steps[Number(slider.value)]}`);
 
 function soon() {
   slider.setAttribute("aria-valuetext", `epsilon ${at("epsilon").value}`);
-  at("price").textContent = `epsilon ${at("epsilon").value}`;
   window.clearTimeout(waiting);
   waiting = window.setTimeout(plan, 250);
 }

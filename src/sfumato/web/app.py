@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sfumato.cli.endings import USAGE
-from sfumato.web import audit_page, compare_page, ledger_page, map_page, plan_page, saved_pages
+from sfumato.web import audit_page, compare_page, ledger_page, map_page, plan_page, saved_pages, sources
 from sfumato.web.answers import FOLDER, answering, refuse
 from sfumato.web.desk import Desk
 from sfumato.web.map_assets import MAPLIBRE, map_asset
@@ -114,19 +112,12 @@ def _routes() -> list[BaseRoute]:
         for path, name, handler, method in PAGES
     ]
     own = Route("/openapi.json", _openapi)
-    return [own, *files, *twins, *pages, *_live()]
-
-
-def _live() -> list[BaseRoute]:
-    """The page of a running network, where it is installed."""
-    if importlib.util.find_spec("sfumato.web.sources") is None:
-        return []
-    found: list[BaseRoute] = list(importlib.import_module("sfumato.web.sources").routes)
-    return found
+    return [own, *files, *twins, *pages, *sources.routes]
 
 
 async def _openapi(_: Request) -> Response:
-    return JSONResponse(described(PAGES, FILES))
+    live = ("/sources/events", "sources_events", sources.sources_events)
+    return JSONResponse(described((*PAGES, *sources.ADDRESSES), (*FILES, live)))
 
 
 async def _no_page(request: Request, problem: Exception) -> Response:

@@ -28,6 +28,10 @@ QUERY: dict[str, tuple[str, ...]] = {
     "compare": ("a", "b"),
     "ledger": ("path",),
     "check_receipt": ("path",),
+    "sources": ("port",),
+    "sources_site": ("port",),
+    "sources_events": ("port",),
+    "sources_plan": ("bounds",),
     "audit_report": ("key",),
     "audit_verdict": ("key",),
 }
@@ -39,9 +43,10 @@ FORM: dict[str, tuple[str, ...]] = {
     "stop_audit": (),
 }
 MAKES = (
-    "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "start_audit", "stop_audit",
+    "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "sources_plan", "start_audit", "stop_audit",
 )  # fmt: skip
-KINDS = {"view": "application/json", "audit_verdict": "application/json", "audit_events": "text/event-stream"}
+KINDS = {"view": "application/json", "audit_verdict": "application/json", "audit_events": "text/event-stream",
+         "sources_events": "text/event-stream"}
 ERROR = {
     "type": "object",
     "required": ["error"],

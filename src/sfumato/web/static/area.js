@@ -24,7 +24,17 @@ const lines = [];
 for (let x = -180; x <= 180; x += 30) lines.push(`M${x} -90V90`);
 for (let y = -90; y <= 90; y += 30) lines.push(`M-180 ${y}H180`);
 path(".graticule", lines.join(""));
-path(".land", LAND.map((polygon) => polygon.map((ring) => `${line(ring)}Z`).join("")).join(""));
+/** A ring across the antimeridian goes on beyond it. @param {number[][]} ring */
+const unbroken = (ring) => {
+  let turn = 0;
+  return ring.map(([x, y], n) => {
+    const step = n ? x - ring[n - 1][0] : 0;
+    turn += step > 180 ? -360 : step < -180 ? 360 : 0;
+    return [x + turn, y];
+  });
+};
+const rings = LAND.flat().map(unbroken);
+path(".land", [-360, 0, 360].flatMap((turn) => rings.map((ring) => `${line(ring.map(([x, y]) => [x + turn, y]))}Z`)).join(""));
 
 /** Show a box of the plane, in the chart's proportions. @param {number[]} wanted */
 const look = ([west, south, east, north]) => {
@@ -154,6 +164,7 @@ at("images-files").addEventListener("change", async () => {
     const found = [];
     for (const file of files) found.push(await send(file, "?kind=image"));
     at("images").value = found.map((one) => one.file).join(",");
+    at("on-earth").hidden = found.length > 0;  // the area is the image
     const [, , wide, high] = found[0].ground.bounds;
     for (const one of found) {
       const image = document.createElement("img");

@@ -8,6 +8,7 @@ const WIDE = 640, HIGH = 260, LEFT = 56, LOW = 30;
 /** @typedef {{runs: number, wealth: number, target: number, said: string}} Look */
 /** @type {Look[]} */
 let looks = [];
+let quiet = 0;
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 const draw = (tag, attributes, text = "") => {
@@ -28,7 +29,7 @@ const show = () => {
   draw("line", { x1: LEFT, x2: WIDE - 10, y1: y(target), y2: y(target), class: "target" });
   draw("text", { x: LEFT + 6, y: y(target) - 5 }, `refuted at ${last.target.toPrecision(3)}`);
   draw("line", { x1: LEFT, x2: WIDE - 10, y1: y(0), y2: y(0), class: "axis" });
-  for (const log of [bottom, 0, top]) draw("text", { x: LEFT - 6, y: y(log) + 4, class: "end" }, log ? `1e${Math.round(log)}` : "1");
+  for (let log = Math.ceil(bottom); log <= top; log++) draw("text", { x: LEFT - 6, y: y(log) + 4, class: "end" }, String(10 ** log));
   draw("text", { x: LEFT, y: HIGH - 8 }, "0 runs");
   draw("text", { x: WIDE - 10, y: HIGH - 8, class: "end" }, `${last.runs.toLocaleString("en")} runs`);
   draw("polyline", { points: [`${LEFT},${y(0)}`, ...looks.map((one, n) => `${x(one.runs)},${y(logs[n])}`)].join(" "), class: "path" });
@@ -39,7 +40,10 @@ if (svg) {
   stream.addEventListener("history", (event) => { ({ looks } = JSON.parse(event.data)); show(); });
   stream.addEventListener("look", (event) => {
     looks = [...looks, JSON.parse(event.data)].slice(-2000);
-    if (said) said.textContent = looks[looks.length - 1].said;
+    if (said && Date.now() > quiet) {  // readers of a screen are told now and then
+      said.textContent = looks[looks.length - 1].said;
+      quiet = Date.now() + 3000;
+    }
     show();
   });
   stream.addEventListener("said", (event) => { if (said) said.textContent = JSON.parse(event.data).said; });

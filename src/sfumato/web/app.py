@@ -15,12 +15,21 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sfumato.cli.endings import USAGE
-from sfumato.web import audit_page, compare_page, ledger_page, map_page, plan_page, saved_pages, sources
+from sfumato.web import (
+    audit_page,
+    compare_page,
+    ledger_page,
+    map_page,
+    plan_page,
+    saved_pages,
+    sources,
+)
 from sfumato.web.answers import FOLDER, answering, refuse
 from sfumato.web.desk import Desk
 from sfumato.web.map_assets import MAPLIBRE, map_asset
 from sfumato.web.openapi import described
 from sfumato.web.security import Gate, Guard
+
 
 async def _maplibre(request: Request) -> Response:
     """A file of MapLibre, of the installed package."""

@@ -126,7 +126,9 @@ def method(asked: Asked) -> Any:
     name = said(asked, "method") or "zoom"
     known = registered_methods()
     if name not in known:
-        raise InvalidParameter(f"`method` is one of {', '.join(known)}, got {name!r}; nothing was charged")
+        raise InvalidParameter(
+            f"`method` is one of {', '.join(known)}, got {name!r}; nothing was charged"
+        )
     entry = known[name]
     flags = {flag: said(asked, flag) for flag in entry.flags if said(asked, flag)}
     return entry.make(flags)

@@ -33,7 +33,7 @@ VERDICT, REPORT, ABOUT = "verdict.json", "report.html", "about.json"
 Viewer = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[str]"]
 
 
-class Stopped(Exception):  # noqa: N818  (somebody's wish, no error)
+class Stopped(Exception):
     """Somebody pressed Stop."""
 
 
@@ -74,7 +74,9 @@ class Audits:
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def begin(self, asked: dict[str, Any], work: Callable[[Running, Callable[..., None]], str]) -> Running:
+    def begin(
+        self, asked: dict[str, Any], work: Callable[[Running, Callable[..., None]], str]
+    ) -> Running:
         """Run an audit in a thread of its own; refused while another runs."""
         with self._guard:
             if self.running is not None and self.running.state == "running":
@@ -100,7 +102,10 @@ class Audits:
         except SfumatoError as problem:
             one.state, one.said = "failed", str(problem)
         except Exception as problem:
-            one.state, one.said = "failed", f"something unforeseen happened ({type(problem).__name__})"
+            one.state, one.said = (
+                "failed",
+                f"something unforeseen happened ({type(problem).__name__})",
+            )
             raise
         finally:
             self._tell("end", one.to_json())
@@ -200,7 +205,9 @@ async def audit(request: Request) -> Response:
 
 
 def _mechanisms() -> list[dict[str, Any]]:
-    return [{"name": one.name, "private": one.private, "delta": one.delta} for one in _specimens("1")]
+    return [
+        {"name": one.name, "private": one.private, "delta": one.delta} for one in _specimens("1")
+    ]
 
 
 def _specimens(epsilon: str) -> tuple[Specimen, ...]:
@@ -213,7 +220,9 @@ def _specimens(epsilon: str) -> tuple[Specimen, ...]:
 def _kept(desk: Desk) -> list[dict[str, Any]]:
     """What was noted of the audits that were kept, the latest first."""
     found = sorted(
-        (desk.folder / "audits").glob(f"*/{ABOUT}"), key=lambda one: one.stat().st_mtime, reverse=True
+        (desk.folder / "audits").glob(f"*/{ABOUT}"),
+        key=lambda one: one.stat().st_mtime,
+        reverse=True,
     )
     return [json.loads(one.read_text("utf-8")) for one in found]
 
@@ -231,7 +240,9 @@ def _begun(desk: Desk, audits: Audits, asked: dict[str, str]) -> Running:
 
     epsilon = number(asked, "epsilon", 1)
     if not 0.01 <= epsilon <= 10:
-        raise InvalidParameter(f"`epsilon` lies between 0.01 and 10, got {epsilon:g}; nothing was begun")
+        raise InvalidParameter(
+            f"`epsilon` lies between 0.01 and 10, got {epsilon:g}; nothing was begun"
+        )
     known = {one.name: one for one in _specimens(str(epsilon))}
     name = said(asked, "mechanism") or "OurLaplace"
     if name not in known:
@@ -243,8 +254,8 @@ def _begun(desk: Desk, audits: Audits, asked: dict[str, str]) -> Running:
     seconds, runs = number(asked, "seconds", 30), whole(asked, "runs", 1_000_000)
     if not (0 < seconds <= MOST_SECONDS and 0 < runs <= MOST_RUNS):
         raise InvalidParameter(
-            f"an audit of the page takes at most {MOST_SECONDS} seconds and {MOST_RUNS:,} runs, got {seconds:g} "
-            f"and {runs:,}; nothing was begun"
+            f"an audit of the page takes at most {MOST_SECONDS} seconds and {MOST_RUNS:,} runs, got "
+            f"{seconds:g} and {runs:,}; nothing was begun"
         )
     confidence = number(asked, "confidence", 0.99)
     check_confidence(confidence)
@@ -266,7 +277,12 @@ def _begun(desk: Desk, audits: Audits, asked: dict[str, str]) -> Running:
         from sfumato.report import write_audit_report
 
         result = audit_claim(
-            specimen.box, claim, inputs=specimen.inputs, confidence=confidence, budget=budget, watch=watch
+            specimen.box,
+            claim,
+            inputs=specimen.inputs,
+            confidence=confidence,
+            budget=budget,
+            watch=watch,
         )
         lines = result_lines(result)
         place = desk.folder / "audits" / one.key
@@ -319,7 +335,9 @@ def _file(request: Request, name: str) -> Path:
     desk: Desk = request.app.state.desk
     key = request.query_params.get("key", "")
     if not KEY.fullmatch(key):
-        raise InvalidParameter(f"a key has 16 hexadecimal digits, got {key[:40]!r}; nothing was read")
+        raise InvalidParameter(
+            f"a key has 16 hexadecimal digits, got {key[:40]!r}; nothing was read"
+        )
     path: Path = desk.folder / "audits" / key / name
     if not path.is_file():
         raise InvalidInput(f"there is no audit {key} in {desk.folder}; nothing was read")

@@ -51,9 +51,15 @@ def _compared(desk: Desk, a: str, b: str) -> Path:
     keys = tuple(dict.fromkeys(desk.split(ref)[0] for ref in (b, a)))
     common, own = zones_of(desk, keys)
     for key in keys:
-        for group in {one["group"] for one in desk.about(key).get("maps", ()) if one["ref"] in (a, b)}:
-            common += [one for one in own.get(group, ()) if one.name not in {z.name for z in common}]
-    state = repr([(one.name, one.crs, [[r.tolist() for r in p] for p in one.polygons]) for one in common])
+        for group in {
+            one["group"] for one in desk.about(key).get("maps", ()) if one["ref"] in (a, b)
+        }:
+            common += [
+                one for one in own.get(group, ()) if one.name not in {z.name for z in common}
+            ]
+    state = repr(
+        [(one.name, one.crs, [[r.tolist() for r in p] for p in one.polygons]) for one in common]
+    )
     which = hashlib.sha256(state.encode()).hexdigest()[:12] if common else "whole"
     place = desk.folder / "compared" / f"{a}-{b}-{which}"
     saved, picture = place / "comparison.json", place / "difference.png"

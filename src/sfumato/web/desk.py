@@ -8,7 +8,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import scratch_folder, whole_file, write_file
@@ -17,6 +17,13 @@ LARGEST_UPLOAD = 2**30
 KEY = re.compile(r"[0-9a-f]{16}")
 SAVED, MANY, SAVED_MAPS, ABOUT = "map.json", "map-{by}.json", "map*.json", "about.json"
 PUBLIC, OUTLINE = "public", "outline.geojson"
+
+
+class Ground(TypedDict):
+    """Public files under maps, as pipelines take them."""
+
+    over: Path | None
+    outline: Path | None
 
 
 class TooLarge(InvalidInput):
@@ -135,7 +142,9 @@ class Desk:
         if not which:
             return key, None
         if not re.fullmatch(r"[1-9]\d{0,3}", which):
-            raise InvalidParameter(f"maps of a release count from 1, got {which[:20]!r}; nothing was read")
+            raise InvalidParameter(
+                f"maps of a release count from 1, got {which[:20]!r}; nothing was read"
+            )
         return key, int(which)
 
     def files(self, key: str) -> list[Path]:
@@ -186,7 +195,7 @@ class Desk:
         write_file(target, source.read_bytes(), overwrite=True)
         return target
 
-    def ground(self, key: str) -> dict[str, Path | None]:
+    def ground(self, key: str) -> Ground:
         """The public files under the maps of a release, as pipelines take them."""
         place, about = self.place(key) / PUBLIC, self.about(key)
         over, outline = about.get("over"), place / OUTLINE

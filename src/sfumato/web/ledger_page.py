@@ -101,7 +101,8 @@ def _teams(text: str) -> dict[str, str]:
         team, equals, share = (one.strip() for one in part.partition("="))
         if not (team and equals and share) or team in found:
             raise InvalidParameter(
-                f"`teams` are name=epsilon with commas, as red=1/4, blue=1/2, got {text[:80]!r}; nothing was made"
+                f"`teams` are name=epsilon with commas, as red=1/4, blue=1/2, "
+                f"got {text[:80]!r}; nothing was made"
             )
         found[team] = share
     return found

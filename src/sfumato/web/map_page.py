@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
 LARGEST_GROUND = 2**28
 USUAL = {
-    "user": ("user", "user_id", "userid", "uid", "person", "observer", "participant", "device", "id"),
+    "user": (
+        "user",
+        "user_id",
+        "userid",
+        "uid",
+        "person",
+        "observer",
+        "participant",
+        "device",
+        "id",
+    ),
     "x": ("lon", "longitude", "lng", "x"),
     "y": ("lat", "latitude", "y"),
 }
@@ -47,7 +57,7 @@ async def upload(request: Request) -> Response:
 
 
 async def ground(request: Request) -> Response:
-    """Take a public file to draw the area on: an outline (GeoJSON), a GeoTIFF, or an image that was looked at."""
+    """Take a public file to draw the area on: an outline (GeoJSON), a GeoTIFF, or a stimulus."""
     check_csrf(request, request.headers.get("x-csrf-token", ""))
     desk: Desk = request.app.state.desk
     name = unquote(request.headers.get("x-file-name", OUTLINE))
@@ -57,7 +67,7 @@ async def ground(request: Request) -> Response:
     return JSONResponse({"file": f"upload:{key}", "name": Path(name).name, "ground": found}, 201)
 
 
-def _ground(file: Path, stimulus: bool) -> dict[str, Any]:  # noqa: FBT001  (in_thread passes by place)
+def _ground(file: Path, stimulus: bool) -> dict[str, Any]:
     from sfumato.heatmap import ground_view
 
     return ground_view(file, pixels=stimulus)
@@ -106,7 +116,7 @@ def _usual(names: list[str], words: tuple[str, ...]) -> str:
 
 
 async def release(request: Request) -> Response:
-    """Charge the ledger and make the maps. Pressed twice, they are paid for once; a closed tab loses nothing."""
+    """Charge the ledger and make the maps. Pressed twice, it is paid for once; a closed tab loses nothing."""
     desk: Desk = request.app.state.desk
     asked = await fields(request)
     key = asked.get("key") or secrets.token_hex(8)
@@ -151,7 +161,7 @@ def _upload(desk: Desk, asked: Asked, name: str) -> Path | None:
 
 
 def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
-    """The public image under the maps, kept beside them: one for all, or one for each value, called as it is."""
+    """The public image under the maps, kept beside them: one for all, or one called as each value."""
     from sfumato.heatmap.export.output_names import of_group
     from sfumato.records import Values
 
@@ -174,7 +184,11 @@ def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
     wanted = {value: of_group(f"{{by}}{stimuli[0].suffix}", value).stem for value in groups.names}
     missing = [value for value, stem in wanted.items() if stem not in named]
     if missing or len(suffixes) > 1:
-        why = f"there is none for {', '.join(missing[:5])}" if missing else "they have several suffixes"
+        why = (
+            f"there is none for {', '.join(missing[:5])}"
+            if missing
+            else "they have several suffixes"
+        )
         raise InvalidParameter(
             "each value has an image that is called as it is, as forest.png for forest, all of one kind; "
             f"{why}; nothing was charged"
@@ -192,7 +206,10 @@ def _noted(desk: Desk, key: str, result: ReleaseResult, *, film: bool, over: str
     if not result.maps:
         return
     several = len(result.maps) > 1
-    files = [of_group(MANY if result.maps[0].group else SAVED, one.group_words).name for one in result.maps]
+    files = [
+        of_group(MANY if result.maps[0].group else SAVED, one.group_words).name
+        for one in result.maps
+    ]
     first = result.maps[0]
     name = f"{first.title or 'Private heatmap'}: {len(files)} maps" if several else first.name
     about = {

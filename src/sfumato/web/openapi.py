@@ -43,10 +43,15 @@ FORM: dict[str, tuple[str, ...]] = {
     "stop_audit": (),
 }
 MAKES = (
-    "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "sources_plan", "start_audit", "stop_audit",
+    "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "sources_plan",
+    "start_audit", "stop_audit",
 )  # fmt: skip
-KINDS = {"view": "application/json", "audit_verdict": "application/json", "audit_events": "text/event-stream",
-         "sources_events": "text/event-stream"}
+KINDS = {
+    "view": "application/json",
+    "audit_verdict": "application/json",
+    "audit_events": "text/event-stream",
+    "sources_events": "text/event-stream",
+}
 ERROR = {
     "type": "object",
     "required": ["error"],

@@ -1,4 +1,4 @@
-"""What a map would be like and cost, before anything is spent: the forecast, the odds, the price, what is left."""
+"""What a map would be like and cost before anything is spent: forecast, odds, price, what is left."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORM = ("file", "x", "y", "ledger")
 
 
 async def plan(request: Request) -> Response:
-    """What a map would be like and cost: forecast, odds, price, what is left. No row is read, nothing is spent."""
+    """What a map would be like and cost: forecast, odds, price, what is left. Nothing is read or spent."""
     desk: Desk = request.app.state.desk
     data = await in_thread(_planned, desk, dict(request.query_params))
     return page(request, "plan.html", data)
@@ -170,9 +170,7 @@ def _city_picture(epsilon: str, people: int, box: tuple[float, float, float, flo
     from sfumato.heatmap import check_ins, draw_map, rehearse_heatmap
 
     city = check_ins(people, bounds=box, rng=generator(0))
-    found = rehearse_heatmap(
-        city, user="user", bounds=box, levels=7, epsilon=epsilon, public=True
-    )
+    found = rehearse_heatmap(city, user="user", bounds=box, levels=7, epsilon=epsilon, public=True)
     if found.map is None:
         raise InvalidParameter("nobody lives in that city; nothing was drawn")
     folder, remove = scratch_folder()

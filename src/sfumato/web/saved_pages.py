@@ -19,7 +19,7 @@ from sfumato.web.map_assets import has_maplibre
 from sfumato.web.security import FRAMED
 
 if TYPE_CHECKING:
-    from sfumato.web.desk import Desk
+    from sfumato.web.desk import Desk, Ground
 
 LARGEST_MAP = 2**28
 LARGEST_ZONES = 2**24
@@ -108,7 +108,9 @@ async def view(request: Request) -> Response:
 
 def _view(desk: Desk, refs: list[str], k: int) -> bytes:
     if not refs:
-        raise InvalidParameter("`maps` names the maps to show, with commas, got none; nothing is shown")
+        raise InvalidParameter(
+            "`maps` names the maps to show, with commas, got none; nothing is shown"
+        )
     paths: list[Path] = []
     for ref in refs[:2]:
         key, which = desk.split(ref)
@@ -118,7 +120,7 @@ def _view(desk: Desk, refs: list[str], k: int) -> bytes:
     read = [path for key in keys for path in sorted((desk.place(key) / PUBLIC).glob("*"))]
     # What changes when a file does, so that an unchanged view is made once.
     state = tuple((str(one), one.stat().st_mtime_ns, one.stat().st_size) for one in [*paths, *read])
-    return _view_text(desk, tuple(paths), tuple(keys), tuple(ground.items()), k, state)
+    return _view_text(desk, tuple(paths), tuple(keys), ground["over"], ground["outline"], k, state)
 
 
 @lru_cache(maxsize=8)
@@ -126,7 +128,8 @@ def _view_text(
     desk: Desk,
     paths: tuple[Path, ...],
     keys: tuple[str, ...],
-    ground: tuple[tuple[str, Path | None], ...],
+    over: Path | None,
+    outline: Path | None,
     k: int,
     _state: object,
 ) -> bytes:
@@ -134,7 +137,7 @@ def _view_text(
 
     several = [read_heatmap(path) for path in paths]
     common, own = zones_of(desk, keys)
-    found = map_view(several, zones=common, zones_of=own, hotspots=k, **dict(ground))  # type: ignore[arg-type]
+    found = map_view(several, zones=common, zones_of=own, over=over, outline=outline, hotspots=k)
     return json.dumps(found, allow_nan=False).encode()
 
 
@@ -149,7 +152,9 @@ def zones_of(desk: Desk, keys: tuple[str, ...]) -> tuple[list[Any], dict[str, li
     own: dict[str, list[Any]] = {}
     for key in keys:
         file = desk.place(key) / PUBLIC / ZONES
-        named = json.loads(file.with_suffix(".name").read_text("utf-8")) if file.is_file() else "name"
+        named = (
+            json.loads(file.with_suffix(".name").read_text("utf-8")) if file.is_file() else "name"
+        )
         for one in read_zones(file, name=named) if file.is_file() else ():
             common.setdefault(one.name, one)
         for area in _areas(desk, key):
@@ -173,7 +178,7 @@ def _areas(desk: Desk, key: str) -> list[dict[str, Any]]:
 
 
 async def add_area(request: Request) -> Response:
-    """Draw an area on a map, by its corners; one of the same name and image is replaced, without corners removed."""
+    """Draw an area on a map, by its corners; one of the same name is replaced, or removed if so asked."""
     desk: Desk = request.app.state.desk
     key, asked = request.path_params["key"], await fields(request)
     found = await in_thread(_add_area, desk, key, asked)
@@ -189,7 +194,9 @@ def _add_area(desk: Desk, ref: str, asked: dict[str, str]) -> list[dict[str, Any
     desk.files(key)
     name, group, text = (asked.get(one, "").strip() for one in ("name", "group", "corners"))
     if group and group not in groups:
-        raise InvalidParameter(f"`group` is one of the release's maps, got {group[:60]!r}; nothing was drawn")
+        raise InvalidParameter(
+            f"`group` is one of the release's maps, got {group[:60]!r}; nothing was drawn"
+        )
     with desk.at_work(f"{key}areas"):
         kept = [one for one in _areas(desk, key) if (one["name"], one["group"]) != (name, group)]
         if asked.get("remove") != "yes":
@@ -257,7 +264,9 @@ async def outline(request: Request) -> Response:
 def _outlined(desk: Desk, key: str, file: Path) -> None:
     from sfumato.heatmap import map_view, read_heatmap
 
-    map_view(read_heatmap(desk.files(key)[0]), outline=file, hotspots=0)  # refuses what is no outline
+    map_view(
+        read_heatmap(desk.files(key)[0]), outline=file, hotspots=0
+    )  # refuses what is no outline
     desk.public_copy(key, file, OUTLINE)
 
 
@@ -310,7 +319,7 @@ def _written(desk: Desk, ref: str, suffix: str) -> Path:
     return target
 
 
-def _target(path: Path, ground: dict[str, Path | None]) -> Path:
+def _target(path: Path, ground: Ground) -> Path:
     """Another file once there is another outline, which was sent later."""
     drawn = ground["outline"]
     if drawn is None:

@@ -57,7 +57,7 @@ from sfumato.errors import Mistakes, Unverifiable
 from sfumato.files import check_outputs, check_writable
 
 if TYPE_CHECKING:
-    from sfumato.audit import AuditResult
+    pass
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
 

@@ -36,10 +36,8 @@ def ground_view(path: str | Path, *, pixels: bool = False) -> dict[str, Any]:
         found = ground_of(area, over=None, outline=path)
         named = found.outline
     else:
-        if pixels:
-            area = public_area(image=path, levels=LEVELS)
-        else:
-            area = public_area(image_box(path), levels=LEVELS)
+        where = {"image": path} if pixels else {"bounds": image_box(path)}
+        area = public_area(**where, levels=LEVELS)
         found = ground_of(area, over=path, outline=None)
         named = None
     under = found.under

@@ -37,7 +37,11 @@ def site_view(site: Site) -> dict[str, Any]:
         sensors = np.column_stack([at[:, 0], at[:, 1] if at.shape[1] > 1 else np.zeros(len(at))])
     return {
         "format": VIEW,
-        "kind": "graph" if isinstance(space, Graph) else "line" if isinstance(space, Line) else "plane",
+        "kind": "graph"
+        if isinstance(space, Graph)
+        else "line"
+        if isinstance(space, Line)
+        else "plane",
         # Only a graph's cells are drawn one by one; of the others the box is enough.
         "nodes": cells.round(DIGITS).tolist() if isinstance(space, Graph) else [],
         "names": [site.cell(n) for n in range(space.size)] if isinstance(space, Graph) else [],

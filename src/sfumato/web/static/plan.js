@@ -7,6 +7,7 @@ import { told } from "./asking.js";
 const at = (id) => document.getElementById(id);
 const form = /** @type {HTMLFormElement} */ (at("release"));
 const slider = at("slider");
+/** @type {string[]} */
 const steps = (slider.dataset.values ?? "").split(",");
 const sides = ["west", "south", "east", "north"];
 const UNSENT = ["csrf", "key", "title", "note", "outline", "ground"];

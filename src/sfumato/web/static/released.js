@@ -46,16 +46,17 @@ function drawing(shown) {
   map.addSource("drawn", { type: "geojson", data: feature() });
   map.addLayer({ id: "drawn", type: "line", source: "drawn", paint: { "line-color": "#c2410c", "line-width": 3 } });
 
-  /** @param {typeof mode} wanted */
+  /** @param {"" | "rectangle" | "polygon"} wanted */
   const turn = (wanted) => {
     mode = mode === wanted ? "" : wanted;
+    const now = /** @type {string} */ (mode);
     corners = [];
     for (const [name, button] of Object.entries(buttons)) button.setAttribute("aria-pressed", String(name === mode));
     map.getCanvas().style.cursor = mode ? "crosshair" : "";
     if (mode) { map.dragPan.disable(); map.doubleClickZoom.disable(); } else { map.dragPan.enable(); map.doubleClickZoom.enable(); }
-    at("area-said").textContent = mode === "polygon" ? "Click the corners, then press the button again, or Enter." : mode ? "Drag over the map." : "";
+    at("area-said").textContent = now === "polygon" ? "Click the corners, then press the button again, or Enter." : mode ? "Drag over the map." : "";
   };
-  for (const [name, button] of Object.entries(buttons)) button.addEventListener("click", () => turn(/** @type {typeof mode} */ (name)));
+  for (const [name, button] of Object.entries(buttons)) button.addEventListener("click", () => turn(/** @type {"rectangle" | "polygon"} */ (name)));
 
   function feature() {
     const [a, b] = corners;

@@ -70,7 +70,6 @@ FILES = (
     ("/compare/{a}-{b}.png", "difference", compare_page.difference),
     ("/audit/report.html", "audit_report", audit_page.report),
     ("/audit/verdict.json", "audit_verdict", audit_page.verdict),
-    ("/audit/events", "audit_events", audit_page.events),
     ("/maplibre/{name}", "maplibre", _maplibre),
 )
 
@@ -121,12 +120,13 @@ def _routes() -> list[BaseRoute]:
         for path, name, handler, method in PAGES
     ]
     own = Route("/openapi.json", _openapi)
-    return [own, *files, *twins, *pages, *sources.routes]
+    # A stream has no end that a description could tell of.
+    stream = Route("/audit/events", answering(audit_page.events), name="audit_events")
+    return [own, stream, *files, *twins, *pages, *sources.routes]
 
 
 async def _openapi(_: Request) -> Response:
-    live = ("/sources/events", "sources_events", sources.sources_events)
-    return JSONResponse(described((*PAGES, *sources.ADDRESSES), (*FILES, live)))
+    return JSONResponse(described((*PAGES, *sources.ADDRESSES), FILES))
 
 
 async def _no_page(request: Request, problem: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,16 +38,19 @@ def number(asked: Asked, name: str, default: float | None = None) -> float:
     """The number in a field."""
     text = said(asked, name)
     if not text and default is not None:
-        return default
+        return float(default)
     if not NUMBER.fullmatch(text):
         raise InvalidParameter(f"`{name}` is a number, got {text[:60]!r}; nothing was charged")
-    return float(text)
+    found = float(text)
+    if not math.isfinite(found):
+        raise InvalidParameter(f"`{name}` is a number below 1e308, got {text}; nothing was charged")
+    return found
 
 
 def whole(asked: Asked, name: str, default: int | None = None) -> int:
     """The whole number in a field."""
     found = number(asked, name, default)
-    if found != int(found):
+    if not found.is_integer():
         raise InvalidParameter(f"`{name}` is a whole number, got {found:g}; nothing was charged")
     return int(found)
 

@@ -30,7 +30,6 @@ QUERY: dict[str, tuple[str, ...]] = {
     "check_receipt": ("path",),
     "sources": ("port",),
     "sources_site": ("port",),
-    "sources_events": ("port",),
     "sources_plan": ("bounds",),
     "audit_report": ("key",),
     "audit_verdict": ("key",),
@@ -46,12 +45,7 @@ MAKES = (
     "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "sources_plan",
     "start_audit", "stop_audit",
 )  # fmt: skip
-KINDS = {
-    "view": "application/json",
-    "audit_verdict": "application/json",
-    "audit_events": "text/event-stream",
-    "sources_events": "text/event-stream",
-}
+KINDS = {"view": "application/json", "audit_verdict": "application/json"}
 ERROR = {
     "type": "object",
     "required": ["error"],
@@ -109,7 +103,8 @@ def described(pages: Iterable[Any], files: Iterable[Any]) -> dict[str, Any]:
         "info": {
             "title": "sfumato serve",
             "version": __version__,
-            "description": "Every page as JSON: by Accept: application/json, or .json at the end.",
+            "description": "Every page as JSON: by Accept: application/json, or .json at the end. "
+            "Server-sent events come from /audit/events and /sources/events.",
         },
         "paths": paths,
         "components": {"schemas": {"Error": ERROR}},

@@ -162,7 +162,7 @@ def _upload(desk: Desk, asked: Asked, name: str) -> Path | None:
 
 def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
     """The public image under the maps, kept beside them: one for all, or one called as each value."""
-    from sfumato.heatmap.export.output_names import of_group
+    from sfumato.heatmap.export import of_group
     from sfumato.records import Values
 
     stimuli = images(desk, asked)
@@ -201,7 +201,7 @@ def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
 def _noted(desk: Desk, key: str, result: ReleaseResult, *, film: bool, over: str | None) -> None:
     """What the list and the page of a release say without reading its maps."""
     from sfumato.heatmap import as_text
-    from sfumato.heatmap.export.output_names import of_group
+    from sfumato.heatmap.export import of_group
 
     if not result.maps:
         return

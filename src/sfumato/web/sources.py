@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from sfumato.errors import InvalidParameter
 from sfumato.web.answers import answering, check_csrf, in_thread, page, wants_json
 
 if TYPE_CHECKING:
@@ -221,12 +222,17 @@ async def floor_plan(request: Request) -> Response:
 
 def _plan(file: Path, box: str) -> dict[str, Any]:
     from sfumato.files import read_floor_plan
-    from sfumato.heatmap.areas import four_numbers
 
     if file.suffix.lower() in (".geojson", ".json"):
         found = read_floor_plan(outline=file)
     else:
-        found = read_floor_plan(file, bounds=four_numbers(box))
+        try:
+            west, south, east, north = map(float, box.split(","))
+        except ValueError:
+            raise InvalidParameter(
+                f"`bounds` are x0,y0,x1,y1 in the site's unit, got {box[:60]!r}; nothing was drawn"
+            ) from None
+        found = read_floor_plan(file, bounds=(west, south, east, north))
     return {
         "image": found.image_uri(),
         "bounds": found.bounds,

@@ -184,7 +184,7 @@ async def _once(request: Request, path: str) -> Any:
             body = await reader.read(LONGEST)
         return json.loads(body)
     except (OSError, ValueError, asyncio.IncompleteReadError, TimeoutError):
-        return _refused(f"no collector answers at port {port} of this machine", 502)
+        return _refused(f"no collector answers at port {port} of this machine", 404)
 
 
 async def sources_state(request: Request) -> Response:

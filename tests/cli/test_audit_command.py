@@ -320,7 +320,7 @@ def test_a_verdict_is_not_lost_with_its_report(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sfumato.cli.audit.claims.write_audit_report", full)
+    monkeypatch.setattr("sfumato.report.write_audit_report", full)
     words = ("run", "mech:leak", "--claim", "epsilon=1", *PAIR, *FEW, "--quiet")
     result = run(*words, "--report", "r.html", "--out", "v.json")
     assert result.exit_code == 4

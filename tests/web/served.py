@@ -86,7 +86,8 @@ def crawled(client: TestClient, *more: str, but: str = "-") -> dict[str, bytes]:
     waiting, found = ["/sources", "/nothing", *plain, *more], dict[str, bytes]()
     while waiting:
         address = waiting.pop()
-        if address in found or address.startswith(but):
+        # MapLibre is a public package's, and knows pi to many digits.
+        if address in found or address.startswith((but, "/maplibre/")):
             continue
         answer = client.get(address)
         head = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())

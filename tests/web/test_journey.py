@@ -127,7 +127,7 @@ def test_from_a_file_to_a_map_a_download_and_a_comparison(
         maps.append(page.url.rpartition("/")[2])
         if number == 1:
             page.get_by_text("2.72 times as likely").wait_for()
-            page.frame_locator("iframe").locator("#map").wait_for()
+            page.locator("#map[data-ready]").wait_for()
             looked_at(page, tmp_path, "released")
             with page.expect_download() as download:
                 page.get_by_role("link", name=".csv", exact=True).click()

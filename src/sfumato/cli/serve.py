@@ -74,6 +74,12 @@ def serve(
             say(said, quiet=False)
         say(f"ledgers and maps are kept in {folder}; Ctrl-C ends it", quiet=quiet)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="on"
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            # Who watches a network would otherwise keep the server from ending.
+            timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[bound])

@@ -7,6 +7,7 @@ from .benchmark.synthetic_city import check_ins
 from .comparison.results import CompareResult
 from .export.archive import read_heatmap
 from .export.formats import register_format
+from .export.ground_view import ground_view
 from .export.timelapse import write_timelapse
 from .export.view import map_view
 from .hotspot_results import HotspotsResult
@@ -66,6 +67,7 @@ __all__ = [
     "compare_maps",
     "draw_map",
     "forecast",
+    "ground_view",
     "map_distance",
     "map_hotspots",
     "map_timelapse",

@@ -1,3 +1,4 @@
+from .audit_page import write_audit_report
 from .demo import DemoResult, run_demo
 from .leaderboard_page import check_leaderboard_path, write_leaderboard
 from .page import Section, write_report
@@ -9,6 +10,7 @@ __all__ = [
     "check_leaderboard_path",
     "check_plan_path",
     "run_demo",
+    "write_audit_report",
     "write_leaderboard",
     "write_plan",
     "write_report",

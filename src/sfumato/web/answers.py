@@ -133,7 +133,7 @@ async def fields(request: Request) -> dict[str, str]:
         check_csrf(request, request.headers.get("x-csrf-token", ""))
         try:
             sent = await request.json()
-        except ValueError:
+        except (ValueError, RecursionError):  # which brackets in brackets are
             raise InvalidInput("the body is no JSON; nothing was done") from None
         if not isinstance(sent, dict):
             raise InvalidInput("the body is one JSON object; nothing was done")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,32 +15,62 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from sfumato.cli.endings import USAGE
-from sfumato.web import ledger_page, map_page, saved_pages
+from sfumato.web import (
+    audit_page,
+    compare_page,
+    ledger_page,
+    map_page,
+    plan_page,
+    saved_pages,
+    sources,
+)
 from sfumato.web.answers import FOLDER, answering, refuse
 from sfumato.web.desk import Desk
+from sfumato.web.map_assets import MAPLIBRE, map_asset
 from sfumato.web.openapi import described
 from sfumato.web.security import Gate, Guard
+
+
+async def _maplibre(request: Request) -> Response:
+    """A file of MapLibre, of the installed package."""
+    name = request.path_params["name"]
+    if name not in MAPLIBRE:
+        raise HTTPException(404)
+    kind = "text/javascript" if name.endswith(".js") else "text/css"
+    return Response(map_asset(name), media_type=kind, headers={"cache-control": "max-age=86400"})
+
 
 PAGES = (
     ("/", "index", map_page.start, "GET"),
     ("/files", "files", map_page.upload, "POST"),
     ("/table", "table", map_page.table, "GET"),
-    ("/plan", "plan", map_page.plan, "GET"),
+    ("/ground", "ground", map_page.ground, "POST"),
+    ("/plan", "plan", plan_page.plan, "GET"),
     ("/release", "release", map_page.release, "POST"),
     ("/maps", "maps", saved_pages.maps, "GET"),
     ("/maps", "add_map", saved_pages.add_map, "POST"),
     ("/maps/{key}", "map", saved_pages.one_map, "GET"),
     ("/maps/{key}/totals", "totals", saved_pages.totals, "POST"),
-    ("/compare", "compare", saved_pages.compare, "GET"),
+    ("/maps/{key}/areas", "areas", saved_pages.add_area, "POST"),
+    ("/maps/{key}/outline", "outline", saved_pages.outline, "POST"),
+    ("/compare", "compare", compare_page.compare, "GET"),
+    ("/audit", "audit", audit_page.audit, "GET"),
+    ("/audit", "start_audit", audit_page.start, "POST"),
+    ("/audit/stop", "stop_audit", audit_page.stop, "POST"),
     ("/ledger", "ledger", ledger_page.ledger, "GET"),
     ("/ledger/create", "create_ledger", ledger_page.create, "POST"),
     ("/ledger/check", "check_receipt", ledger_page.check, "POST"),
 )
 """Address, name, handler, method; each is also there with `.json` at its end."""
 FILES = (
-    ("/plan.png", "plan_picture", map_page.plan_picture),
+    ("/plan.png", "plan_picture", plan_page.plan_picture),
+    ("/view.json", "view", saved_pages.view),
     ("/maps/{key}/map.{suffix}", "download", saved_pages.download),
-    ("/compare/{a}-{b}.png", "difference", saved_pages.difference),
+    ("/maps/{key}/film.html", "film", saved_pages.film),
+    ("/compare/{a}-{b}.png", "difference", compare_page.difference),
+    ("/audit/report.html", "audit_report", audit_page.report),
+    ("/audit/verdict.json", "audit_verdict", audit_page.verdict),
+    ("/maplibre/{name}", "maplibre", _maplibre),
 )
 
 
@@ -60,13 +88,14 @@ def make_app(
         An ASGI application.
 
     """
-    work = desk or Desk(folder)
+    work, audits = desk or Desk(folder), audit_page.Audits()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
             yield
         finally:
+            audits.close()
             work.close()
 
     app = Starlette(
@@ -75,7 +104,7 @@ def make_app(
         exception_handlers={HTTPException: _no_page},
         lifespan=lifespan,
     )
-    app.state.desk = work
+    app.state.desk, app.state.audits = work, audits
     return app
 
 
@@ -91,19 +120,13 @@ def _routes() -> list[BaseRoute]:
         for path, name, handler, method in PAGES
     ]
     own = Route("/openapi.json", _openapi)
-    return [own, *files, *twins, *pages, *_live()]
-
-
-def _live() -> list[BaseRoute]:
-    """The page of a running network, where it is installed."""
-    if importlib.util.find_spec("sfumato.web.sources") is None:
-        return []
-    found: list[BaseRoute] = list(importlib.import_module("sfumato.web.sources").routes)
-    return found
+    # A stream has no end that a description could tell of.
+    stream = Route("/audit/events", answering(audit_page.events), name="audit_events")
+    return [own, stream, *files, *twins, *pages, *sources.routes]
 
 
 async def _openapi(_: Request) -> Response:
-    return JSONResponse(described(PAGES, FILES))
+    return JSONResponse(described((*PAGES, *sources.ADDRESSES), FILES))
 
 
 async def _no_page(request: Request, problem: Exception) -> Response:

@@ -8,14 +8,22 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import scratch_folder, whole_file, write_file
 
 LARGEST_UPLOAD = 2**30
 KEY = re.compile(r"[0-9a-f]{16}")
-SAVED, ABOUT = "map.json", "about.json"
+SAVED, MANY, SAVED_MAPS, ABOUT = "map.json", "map-{by}.json", "map*.json", "about.json"
+PUBLIC, OUTLINE = "public", "outline.geojson"
+
+
+class Ground(TypedDict):
+    """Public files under maps, as pipelines take them."""
+
+    over: Path | None
+    outline: Path | None
 
 
 class TooLarge(InvalidInput):
@@ -127,19 +135,45 @@ class Desk:
             )
         return self.folder / "maps" / key
 
-    def saved(self, key: str) -> Path:
-        """The saved map of a key."""
-        path = self.place(key) / SAVED
-        if not path.is_file():
+    def split(self, ref: str) -> tuple[str, int | None]:
+        """The key of a release and which of its maps is meant: `KEY`, or `KEY_2` for the second of several."""
+        key, _, which = ref.partition("_")
+        self.place(key)
+        if not which:
+            return key, None
+        if not re.fullmatch(r"[1-9]\d{0,3}", which):
+            raise InvalidParameter(
+                f"maps of a release count from 1, got {which[:20]!r}; nothing was read"
+            )
+        return key, int(which)
+
+    def files(self, key: str) -> list[Path]:
+        """The saved maps of a release, in order."""
+        place = self.place(key)
+        names = self.about(key).get("files") or sorted(one.name for one in place.glob(SAVED_MAPS))
+        found = [path for name in names if (path := place / Path(name).name).is_file()]
+        if not found:
             raise InvalidInput(f"there is no map {key} in {self.folder}; nothing was read")
-        return path
+        return found
+
+    def saved(self, ref: str) -> Path:
+        """One saved map."""
+        key, which = self.split(ref)
+        found = self.files(key)
+        if which is None and len(found) > 1:
+            raise InvalidParameter(
+                f"{key} has {len(found)} maps: name one as {key}_1 to {key}_{len(found)}; nothing was read"
+            )
+        if which is not None and which > len(found):
+            raise InvalidInput(f"{key} has {len(found)} maps, not {which}; nothing was read")
+        return found[(which or 1) - 1]
 
     def keep(self, key: str, about: dict[str, Any]) -> None:
-        """Note what a map is, so that the list need not read it."""
+        """Note what a release is, so that the list need not read it."""
         write_file(self.place(key) / ABOUT, json.dumps(about, indent=1).encode(), overwrite=True)
 
     def about(self, key: str) -> dict[str, Any]:
-        """What was noted of a map."""
+        """What was noted of a release."""
         try:
             found: dict[str, Any] = json.loads((self.place(key) / ABOUT).read_text("utf-8"))
         except (OSError, ValueError):
@@ -147,12 +181,28 @@ class Desk:
         return found
 
     def maps(self) -> list[dict[str, Any]]:
-        """What was noted of every map, the latest first."""
-        found = sorted(
-            (self.folder / "maps").glob(f"*/{SAVED}"), key=lambda one: one.stat().st_mtime
-        )
-        keys = [one.parent.name for one in reversed(found)]
+        """What was noted of every release, the latest first."""
+        latest: dict[str, float] = {}
+        for one in (self.folder / "maps").glob(f"*/{SAVED_MAPS}"):
+            latest[one.parent.name] = max(one.stat().st_mtime, latest.get(one.parent.name, 0.0))
+        keys = sorted(latest, key=latest.__getitem__, reverse=True)
         return [self.about(key) for key in keys if KEY.fullmatch(key)]
+
+    def public_copy(self, key: str, source: Path, name: str) -> Path:
+        """A public file kept beside the maps that are drawn on it."""
+        target = self.place(key) / PUBLIC / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_file(target, source.read_bytes(), overwrite=True)
+        return target
+
+    def ground(self, key: str) -> Ground:
+        """The public files under the maps of a release, as pipelines take them."""
+        place, about = self.place(key) / PUBLIC, self.about(key)
+        over, outline = about.get("over"), place / OUTLINE
+        return {
+            "over": place / Path(over).name if over else None,
+            "outline": outline if outline.is_file() else None,
+        }
 
     def ledgers(self) -> list[str]:
         """The ledgers in the folder."""

@@ -23,23 +23,31 @@ async def ledger(request: Request) -> Response:
     path = request.query_params.get("path", "").strip()
     data: dict[str, Any] = {"ledgers": desk.ledgers(), "path": path, "ledger": None}
     if path:
-        data |= await in_thread(_told, path)
+        data |= await in_thread(_told, desk, path)
     return page(request, "ledger.html", data, folder=str(desk.folder))
 
 
-def _told(path: str) -> dict[str, Any]:
+def _told(desk: Desk, path: str) -> dict[str, Any]:
     from sfumato.privacy import Ledger
-    from sfumato.privacy.ledger import at_most, render_check, verify_ledger
+    from sfumato.privacy.ledger import at_most, ledger_teams, render_check, verify_ledger
     from sfumato.privacy.runs import undelivered_runs
 
     book = Ledger(path)
     statement = book.statement()
+    here = {
+        (Path(one["ledger"]).resolve(), one["entry"]): {"key": one["key"], "name": one["name"]}
+        for one in desk.maps()
+        if "ledger" in one
+    }
     return {
         "ledger": statement.to_json(),
         "left": at_most(statement.left),
         "terms": str(book.header.budget),
         "unit": book.header.unit,
         "source": str(book.header.source),
+        "teams": ledger_teams(statement),
+        "tables": [str(one) for one in statement.tables],
+        "closed": None if statement.closed is None else statement.closed.to_json(),
         "entries": [
             {
                 "number": one.number,
@@ -47,6 +55,8 @@ def _told(path: str) -> dict[str, Any]:
                 "cost": str(one.cost),
                 "mechanism": one.mechanism,
                 "note": one.note,
+                "team": one.team,
+                "map": here.get((Path(path).resolve(), one.number)),
             }
             for one in statement.entries
         ],
@@ -78,9 +88,24 @@ def _made(desk: Desk, asked: dict[str, str]) -> Path:
     path = desk.folder / (name if name.endswith(".ledger") else f"{name}.ledger")
     budget = PureDP(asked.get("epsilon", ""))
     desk.folder.mkdir(parents=True, exist_ok=True)
+    teams = _teams(asked.get("teams", ""))
     unit, source = asked.get("unit", "").strip() or "user", asked.get("source", "").strip()
-    Ledger.create(path, budget, unit=unit, source=source or path.stem)
+    Ledger.create(path, budget, unit=unit, source=source or path.stem, teams=teams)
     return path
+
+
+def _teams(text: str) -> dict[str, str]:
+    """Sub-budgets as they are typed, `red=1/4, blue=1/2`."""
+    found: dict[str, str] = {}
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        team, equals, share = (one.strip() for one in part.partition("="))
+        if not (team and equals and share) or team in found:
+            raise InvalidParameter(
+                f"`teams` are name=epsilon with commas, as red=1/4, blue=1/2, "
+                f"got {text[:80]!r}; nothing was made"
+            )
+        found[team] = share
+    return found
 
 
 async def check(request: Request) -> Response:

@@ -40,6 +40,15 @@ def map_asset(name: str) -> bytes:
     raise KeyError(name)
 
 
+def has_maplibre() -> bool:
+    """Whether MapLibre is installed: without it, maps are pictures."""
+    try:
+        _maplibre()
+    except MissingPackage:
+        return False
+    return True
+
+
 def map_script() -> str:
     """MapLibre and our modules as one ES module that exports `showMap`: for widgets, which load one text.
 

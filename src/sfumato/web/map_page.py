@@ -1,19 +1,19 @@
-"""From a file to a private map: choose, name columns, plan, release. Nothing is spent before Release."""
+"""From a file to private maps: choose, name columns, release. Nothing is spent before Release."""
 
 from __future__ import annotations
 
-import math
-import re
 import secrets
-from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sfumato.errors import InvalidParameter, LedgerError
+from sfumato.errors import InvalidParameter
 from sfumato.web.answers import check_csrf, fields, go_to, in_thread, page
+from sfumato.web.asked import PERIODS, Asked, images, release_options, said
+from sfumato.web.desk import MANY, OUTLINE, PUBLIC, SAVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from sfumato.web.desk import Desk
 
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
-MOST_SHOWN = 20_000
-"""People of the made-up city: more look the same, and take longer."""
-EXAMPLE = (11.2, 43.74, 11.32, 43.81)
-SIDES = ("west", "south", "east", "north")
+LARGEST_GROUND = 2**28
 USUAL = {
-    "user": ("user", "user_id", "userid", "uid", "person", "device", "id"),
+    "user": (
+        "user",
+        "user_id",
+        "userid",
+        "uid",
+        "person",
+        "observer",
+        "participant",
+        "device",
+        "id",
+    ),
     "x": ("lon", "longitude", "lng", "x"),
     "y": ("lat", "latitude", "y"),
 }
@@ -49,8 +56,25 @@ async def upload(request: Request) -> Response:
     return JSONResponse({"file": f"upload:{key}"}, 201)
 
 
+async def ground(request: Request) -> Response:
+    """Take a public file to draw the area on: an outline (GeoJSON), a GeoTIFF, or a stimulus."""
+    check_csrf(request, request.headers.get("x-csrf-token", ""))
+    desk: Desk = request.app.state.desk
+    name = unquote(request.headers.get("x-file-name", OUTLINE))
+    key = await desk.take(name, request.stream(), largest=LARGEST_GROUND)
+    stimulus = request.query_params.get("kind") == "image"
+    found = await in_thread(_ground, desk.uploaded(key), stimulus)
+    return JSONResponse({"file": f"upload:{key}", "name": Path(name).name, "ground": found}, 201)
+
+
+def _ground(file: Path, stimulus: bool) -> dict[str, Any]:
+    from sfumato.heatmap import ground_view
+
+    return ground_view(file, pixels=stimulus)
+
+
 async def table(request: Request) -> Response:
-    """Which columns a file has and of what types, and nothing of its rows; the form of a map of it."""
+    """Which columns a file has and of what types, and nothing of its rows; the form of maps of it."""
     desk: Desk = request.app.state.desk
     file = request.query_params.get("file", "")
     columns = await in_thread(_schema, desk.source(file))
@@ -66,7 +90,8 @@ async def table(request: Request) -> Response:
         key=secrets.token_hex(8),
         ledgers=desk.ledgers(),
         epsilons=EPSILONS,
-        example=EXAMPLE,
+        periods=PERIODS,
+        methods=await in_thread(_methods),
         folder=str(desk.folder),
     )
 
@@ -78,94 +103,20 @@ def _schema(source: str) -> list[dict[str, str]]:
     return [{"name": str(name), "type": str(kind)} for name, kind in schema.items()]
 
 
+def _methods() -> list[dict[str, Any]]:
+    """The methods by name, and which numbers each of them is given."""
+    from sfumato.heatmap.methods import registered_methods
+
+    return [{"name": one.name, "options": list(one.flags)} for one in registered_methods().values()]
+
+
 def _usual(names: list[str], words: tuple[str, ...]) -> str:
     lower = {name.lower(): name for name in reversed(names)}
     return next((lower[word] for word in words if word in lower), "")
 
 
-async def plan(request: Request) -> Response:
-    """What a map would be like and cost: the forecast, the odds, what is left. Nothing is read or spent."""
-    data = await in_thread(_planned, dict(request.query_params))
-    return page(request, "plan.html", data)
-
-
-def _planned(asked: Mapping[str, str]) -> dict[str, Any]:
-    from sfumato.heatmap import plan_heatmap
-    from sfumato.heatmap.render import odds_words
-
-    epsilon, users = asked.get("epsilon", "1"), _users(asked)
-    bounds = _bounds(asked) if any(asked.get(side, "").strip() for side in SIDES) else None
-    planned = plan_heatmap(epsilon=epsilon, users=users, area=bounds)
-    data: dict[str, Any] = {
-        "plan": planned.to_json(),
-        "forecast": str(planned).splitlines(),
-        "holds_for": planned.holds_for,
-        "odds": odds_words(epsilon),
-        "left": None,
-        "picture": f"/plan.png?{urlencode(_pictured(asked, bounds))}",
-    }
-    if ledger := asked.get("ledger", "").strip():
-        data["left"] = _left(ledger, epsilon)
-    return data
-
-
-def _left(ledger: str, epsilon: str) -> dict[str, Any]:
-    """What a ledger has left, and whether that pays for a map of this epsilon."""
-    from sfumato.privacy import Ledger, PureDP
-    from sfumato.privacy.accounting import encode
-    from sfumato.privacy.ledger import at_most
-
-    book = Ledger(ledger)
-    left = book.statement().left
-    try:
-        book.afford(PureDP(epsilon))
-        pays = True
-    except LedgerError:  # the reason is told when a release is asked for
-        pays = False
-    return {"loss": encode(left), "words": at_most(left), "unit": book.header.unit, "pays": pays}
-
-
-def _pictured(asked: Mapping[str, str], bounds: Any) -> dict[str, str]:
-    west, south, east, north = bounds or EXAMPLE
-    return {
-        "epsilon": asked.get("epsilon", "1"),
-        "users": asked.get("users", "1000") or "1000",
-        **dict(zip(SIDES, map(str, (west, south, east, north)), strict=True)),
-    }
-
-
-async def plan_picture(request: Request) -> Response:
-    """A made-up city of that many people at that epsilon: a rehearsal, stamped as one."""
-    asked = dict(request.query_params)
-    epsilon, users = asked.get("epsilon", "1"), min(int(_number(asked, "users", 1000)), MOST_SHOWN)
-    if users < 1:
-        raise InvalidParameter(f"`users` is a number above 0, got {users}; nothing was drawn")
-    picture = await in_thread(_city_picture, epsilon, users, _bounds(asked))
-    return Response(picture, media_type="image/png")
-
-
-@lru_cache(64)
-def _city_picture(epsilon: str, users: int, bounds: tuple[float, float, float, float]) -> bytes:
-    from sfumato._random import generator
-    from sfumato.files import scratch_folder
-    from sfumato.heatmap import check_ins, draw_map, rehearse_heatmap
-
-    city = check_ins(users, bounds=bounds, rng=generator(0))
-    found = rehearse_heatmap(
-        city, user="user", bounds=bounds, levels=7, epsilon=epsilon, public=True
-    )
-    if found.map is None:
-        raise InvalidParameter("nobody lives in that city; nothing was drawn")
-    folder, remove = scratch_folder()
-    try:
-        draw_map(found.map, [folder / "city.png"], title=f"Made-up city of {users:,} people")
-        return (folder / "city.png").read_bytes()
-    finally:
-        remove()
-
-
 async def release(request: Request) -> Response:
-    """Charge the ledger and make the map. Pressed twice, it is paid for once; a closed tab loses nothing."""
+    """Charge the ledger and make the maps. Pressed twice, it is paid for once; a closed tab loses nothing."""
     desk: Desk = request.app.state.desk
     asked = await fields(request)
     key = asked.get("key") or secrets.token_hex(8)
@@ -176,80 +127,105 @@ async def release(request: Request) -> Response:
 
 def _released(desk: Desk, asked: Mapping[str, str], key: str) -> ReleaseResult:
     from sfumato.heatmap import release_heatmap
+    from sfumato.records import Periods
 
-    source = desk.source(asked.get("file", ""))
-    by_row = asked.get("user", "") == ""
-    if by_row and not asked.get("one_row_one_user"):
-        raise InvalidParameter(
-            "name the column of users, or say that each row is another person; nothing was charged"
-        )
+    options = release_options(desk, asked)
+    source = desk.source(said(asked, "file"))
+    several = options["groups"] is not None
     with desk.at_work(key):
         place = desk.place(key)
         place.mkdir(parents=True, exist_ok=True)
-        saved = place / "map.json"
+        over = _over(desk, asked, key, options["groups"])
+        drawn = _upload(desk, asked, "outline")
         result = release_heatmap(
             source,
-            ledger=asked.get("ledger", "").strip(),
-            epsilon=asked.get("epsilon", ""),
-            user=asked.get("user") or None,
-            x=asked.get("x", "lon"),
-            y=asked.get("y", "lat"),
-            one_row_one_user=by_row,
-            bounds=_bounds(asked),
-            plane=asked.get("plane") == "yes",
-            levels=_whole(asked, "levels", 8),
-            title=asked.get("title", "").strip(),
-            note=asked.get("note", "").strip(),
-            other_table=asked.get("other_table") == "yes",
-            outputs=[saved],
+            **options,
+            over=over,
+            outline=None if drawn is None else desk.public_copy(key, drawn, OUTLINE),
+            outputs=[place / (MANY if several else SAVED)],
             once=key,
         )
-        desk.keep(
+        _noted(
+            desk,
             key,
-            {
-                "key": key,
-                "name": result.maps[0].name if result.maps else key,
-                "statement": result.statement,
-                "rehearsal": False,
-                "ledger": result.ledger,
-                "entry": result.entry.number,
-                "words": _words(result),
-            },
+            result,
+            film=isinstance(options["groups"], Periods),
+            over=None if over is None else over.name,
         )
     return result
 
 
-def _words(result: ReleaseResult) -> list[str]:
-    from sfumato.heatmap import as_text
-
-    return as_text(result).splitlines()
-
-
-def _bounds(asked: Mapping[str, str]) -> tuple[float, float, float, float]:
-    west, south, east, north = (_number(asked, side) for side in SIDES)
-    return west, south, east, north
+def _upload(desk: Desk, asked: Asked, name: str) -> Path | None:
+    key = said(asked, name)
+    return desk.uploaded(key.removeprefix("upload:")) if key else None
 
 
-def _users(asked: Mapping[str, str]) -> float | None:
-    return _number(asked, "users") if asked.get("users", "").strip() else None
+def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
+    """The public image under the maps, kept beside them: one for all, or one called as each value."""
+    from sfumato.heatmap.export import of_group
+    from sfumato.records import Values
 
-
-def _number(asked: Mapping[str, str], name: str, default: float | None = None) -> float:
-    text = asked.get(name, "").strip()
-    if not text and default is not None:
-        return default
-    if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text):
-        raise InvalidParameter(f"`{name}` is a number, got {text!r}; nothing was charged")
-    found = float(text)
-    if not math.isfinite(found):
-        raise InvalidParameter(f"`{name}` is a number below 1e308, got {text}; nothing was charged")
-    return found
-
-
-def _whole(asked: Mapping[str, str], name: str, default: int) -> int:
-    found = _number(asked, name, default)
-    if not found.is_integer():
+    stimuli = images(desk, asked)
+    if not stimuli:
+        georeferenced = _upload(desk, asked, "ground")
+        if georeferenced is None:
+            return None
+        return desk.public_copy(key, georeferenced, f"ground{georeferenced.suffix}")
+    if len(stimuli) == 1:
+        return desk.public_copy(key, stimuli[0], f"image{stimuli[0].suffix}")
+    if not isinstance(groups, Values):
         raise InvalidParameter(
-            f"`{name}` is a whole number, got {asked[name].strip()}; nothing was charged"
+            "several images are those of one column, without periods: name it in `by` and its values in "
+            "`values`; nothing was charged"
         )
-    return int(found)
+    suffixes = {one.suffix for one in stimuli}
+    named = {one.stem: one for one in stimuli}
+    pattern = f"image-{{by}}{stimuli[0].suffix}"
+    wanted = {value: of_group(f"{{by}}{stimuli[0].suffix}", value).stem for value in groups.names}
+    missing = [value for value, stem in wanted.items() if stem not in named]
+    if missing or len(suffixes) > 1:
+        why = (
+            f"there is none for {', '.join(missing[:5])}"
+            if missing
+            else "they have several suffixes"
+        )
+        raise InvalidParameter(
+            "each value has an image that is called as it is, as forest.png for forest, all of one kind; "
+            f"{why}; nothing was charged"
+        )
+    for value, stem in wanted.items():
+        desk.public_copy(key, named[stem], of_group(pattern, value).name)
+    return desk.place(key) / PUBLIC / pattern
+
+
+def _noted(desk: Desk, key: str, result: ReleaseResult, *, film: bool, over: str | None) -> None:
+    """What the list and the page of a release say without reading its maps."""
+    from sfumato.heatmap import as_text
+    from sfumato.heatmap.export import of_group
+
+    if not result.maps:
+        return
+    several = len(result.maps) > 1
+    files = [
+        of_group(MANY if result.maps[0].group else SAVED, one.group_words).name
+        for one in result.maps
+    ]
+    first = result.maps[0]
+    name = f"{first.title or 'Private heatmap'}: {len(files)} maps" if several else first.name
+    about = {
+        "key": key,
+        "name": name,
+        "statement": result.statement,
+        "rehearsal": False,
+        "ledger": result.ledger,
+        "entry": result.entry.number,
+        "words": as_text(result).splitlines(),
+        "files": files,
+        "film": film and several,
+        "over": over,
+        "maps": [
+            {"ref": f"{key}_{n}" if several else key, "name": one.name, "group": one.group}
+            for n, one in enumerate(result.maps, 1)
+        ],
+    }
+    desk.keep(key, about)

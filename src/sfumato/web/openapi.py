@@ -8,22 +8,44 @@ from typing import Any
 
 from sfumato import __version__
 
+ASKED = (
+    "file", "ledger", "team", "epsilon", "user", "one_row_one_user", "x", "y", "weight", "weight_step",
+    "weight_cap", "rows_per_user", "west", "south", "east", "north", "plane", "crs", "images", "levels",
+    "method", "width", "top", "delta", "pooling", "time", "period", "from", "to", "time_zone",
+    "mass_per_period", "by", "values", "mass_per_value", "other_table",
+)  # fmt: skip
+"""What is asked of a release, and of the plan of one."""
 QUERY: dict[str, tuple[str, ...]] = {
     "table": ("file",),
-    "plan": ("epsilon", "users", "west", "south", "east", "north", "ledger"),
+    "ground": ("kind",),
+    "plan": (*ASKED, "users"),
     "plan_picture": ("epsilon", "users", "west", "south", "east", "north"),
     "map": ("hotspots",),
+    "view": ("maps", "hotspots"),
+    "totals": ("name",),
+    "download": ("view",),
+    "film": ("view",),
     "compare": ("a", "b"),
     "ledger": ("path",),
     "check_receipt": ("path",),
+    "sources": ("port",),
+    "sources_site": ("port",),
+    "sources_plan": ("bounds",),
+    "audit_report": ("key",),
+    "audit_verdict": ("key",),
 }
 FORM: dict[str, tuple[str, ...]] = {
-    "release": (
-        "key", "file", "ledger", "epsilon", "user", "x", "y", "west", "south", "east", "north",
-        "plane", "levels", "title", "note", "other_table", "one_row_one_user",
-    ),
-    "create_ledger": ("name", "epsilon", "unit", "source"),
-}  # fmt: skip
+    "release": ("key", *ASKED, "users", "title", "note", "outline", "ground"),
+    "create_ledger": ("name", "epsilon", "unit", "source", "teams"),
+    "areas": ("name", "group", "corners", "remove"),
+    "start_audit": ("mechanism", "epsilon", "claim", "seconds", "runs", "confidence"),
+    "stop_audit": (),
+}
+MAKES = (
+    "files", "ground", "add_map", "release", "create_ledger", "areas", "outline", "sources_plan",
+    "start_audit", "stop_audit",
+)  # fmt: skip
+KINDS = {"view": "application/json", "audit_verdict": "application/json"}
 ERROR = {
     "type": "object",
     "required": ["error"],
@@ -54,9 +76,9 @@ def described(pages: Iterable[Any], files: Iterable[Any]) -> dict[str, Any]:
     """
     paths: dict[str, Any] = {}
     told = [(*one, "application/json") for one in pages]
-    told += [(*one, "GET", "application/octet-stream") for one in files]
+    told += [(*one, "GET", KINDS.get(one[1], "application/octet-stream")) for one in files]
     for path, name, handler, method, kind in told:
-        made = "201" if name in ("files", "add_map", "release", "create_ledger") else "200"
+        made = "201" if name in MAKES else "200"
         operation: dict[str, Any] = {
             "operationId": name,
             "summary": (handler.__doc__ or "").strip().splitlines()[0],
@@ -81,7 +103,8 @@ def described(pages: Iterable[Any], files: Iterable[Any]) -> dict[str, Any]:
         "info": {
             "title": "sfumato serve",
             "version": __version__,
-            "description": "Every page as JSON: by Accept: application/json, or .json at the end.",
+            "description": "Every page as JSON: by Accept: application/json, or .json at the end. "
+            "Server-sent events come from /audit/events and /sources/events.",
         },
         "paths": paths,
         "components": {"schemas": {"Error": ERROR}},

@@ -11,16 +11,25 @@ import contextlib
 import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator
-from importlib.resources import files
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from sfumato.errors import InvalidParameter
+from sfumato.web.answers import answering, check_csrf, in_thread, page, wants_json
+
+if TYPE_CHECKING:
+    from sfumato.web.desk import Desk
+
 HOST, DEFAULT_PORT = "127.0.0.1", 8787
 MOST_ROUNDS, MOST_VIEWERS, MOST_COLLECTORS = 200, 200, 4
 LONGEST = 2**23  # bytes of one event
+LARGEST_PLAN = 2**25
 PATIENCE = 10.0  # seconds for a collector to answer at all
 
 
@@ -134,10 +143,11 @@ def _refused(said: str, status: int) -> Response:
 WRONG_PORT = "a collector's port is a number from 1024 to 65535; nothing was asked"
 
 
-async def sources_page(_: Request) -> Response:
-    """The page."""
-    text = (files("sfumato.web") / "templates" / "sources.html").read_text(encoding="utf-8")
-    return Response(text, media_type="text/html")
+async def sources_page(request: Request) -> Response:
+    """What a running network's collector recovers, as it comes; as JSON the state once."""
+    if wants_json(request.scope):
+        return await sources_state(request)
+    return page(request, "sources.html", {}, port=request.query_params.get("port", DEFAULT_PORT))
 
 
 async def sources_events(request: Request) -> Response:
@@ -164,31 +174,84 @@ async def sources_events(request: Request) -> Response:
     )
 
 
-async def _once(request: Request, path: str) -> Response:
+async def _once(request: Request, path: str) -> Any:
+    """One JSON answer of a collector, or a refusal."""
     port = _port(request)
     if port is None:
         return _refused(WRONG_PORT, 400)
     try:
         async with _asked(port, path, "application/json") as reader, asyncio.timeout(PATIENCE):
-            body = await reader.read()
-        return JSONResponse(json.loads(body))
+            body = await reader.read(LONGEST)
+        return json.loads(body)
     except (OSError, ValueError, asyncio.IncompleteReadError, TimeoutError):
-        return _refused(f"no collector answers at port {port} of this machine", 502)
+        return _refused(f"no collector answers at port {port} of this machine", 404)
 
 
 async def sources_state(request: Request) -> Response:
     """The page's twin: the state once."""
-    return await _once(request, "/state.json")
+    found = await _once(request, "/state.json")
+    return found if isinstance(found, Response) else JSONResponse(found)
 
 
 async def sources_site(request: Request) -> Response:
-    """The site: sensors and their places."""
-    return await _once(request, "/site.json")
+    """The site: sensors and their places, and how it is drawn."""
+    found = await _once(request, "/site.json")
+    if isinstance(found, Response):
+        return found
+    return JSONResponse(await in_thread(_drawn, json.dumps(found)))
 
 
+@lru_cache(maxsize=4)
+def _drawn(text: str) -> dict[str, Any]:
+    from sfumato.sensing import Site
+    from sfumato.sensing.render import site_view
+
+    data = json.loads(text)
+    return {"site": data, "drawn": site_view(Site.from_json(data))}
+
+
+async def floor_plan(request: Request) -> Response:
+    """Take a public floor plan, an image with its `bounds` or a GeoJSON file, to draw the site on."""
+    check_csrf(request, request.headers.get("x-csrf-token", ""))
+    desk: Desk = request.app.state.desk
+    name = unquote(request.headers.get("x-file-name", "plan.geojson"))
+    key = await desk.take(name, request.stream(), largest=LARGEST_PLAN)
+    box = request.query_params.get("bounds", "")
+    return JSONResponse(await in_thread(_plan, desk.uploaded(key), box), 201)
+
+
+def _plan(file: Path, box: str) -> dict[str, Any]:
+    from sfumato.files import read_floor_plan
+
+    if file.suffix.lower() in (".geojson", ".json"):
+        found = read_floor_plan(outline=file)
+    else:
+        try:
+            west, south, east, north = map(float, box.split(","))
+        except ValueError:
+            raise InvalidParameter(
+                f"`bounds` are x0,y0,x1,y1 in the site's unit, got {box[:60]!r}; nothing was drawn"
+            ) from None
+        found = read_floor_plan(file, bounds=(west, south, east, north))
+    return {
+        "image": found.image_uri(),
+        "bounds": found.bounds,
+        "lines": [line.tolist() for line in found.lines],
+        "said": found.sentence,
+    }
+
+
+ADDRESSES = (
+    ("/sources", "sources", sources_page, "GET"),
+    ("/sources/site.json", "sources_site", sources_site, "GET"),
+    ("/sources/plan", "sources_plan", floor_plan, "POST"),
+)
+"""Address, name, handler, method, as the page's others; the events are a stream."""
 routes = [
-    Route("/sources", sources_page, name="sources"),
-    Route("/sources.json", sources_state),
-    Route("/sources/site.json", sources_site),
-    Route("/sources/events", sources_events),
+    Route("/sources.json", answering(sources_state)),
+    *(
+        Route(path, answering(handler), methods=[method], name=name)
+        for path, name, handler, method in ADDRESSES
+    ),
+    Route("/sources/events", sources_events, name="sources_events"),
 ]

@@ -36,6 +36,7 @@ class MapWidget(Shown):
         *,
         zones: str | Path | dict[str, Any] | None = None,
         outline: str | Path | None = None,
+        over: str | Path | None = None,
         hotspots: int = 5,
     ) -> None:
         """Show what was released.
@@ -44,11 +45,14 @@ class MapWidget(Shown):
             release: A map, maps of one area, or what `release_heatmap` gave.
             zones: A GeoJSON file of polygons, or a mapping from names to polygons: totals of each.
             outline: A public GeoJSON file whose lines are drawn.
+            over: The public image under every map; {by} in its name stands for the map's group.
             hotspots: How many places to mark; 0 for none.
         """
         maps = release.maps if isinstance(release, ReleaseResult) else release
         self._maps = tuple(maps) if isinstance(maps, Sequence) else (maps,)
-        view = map_view(self._maps, zones=zones or (), outline=outline, hotspots=hotspots)
+        view = map_view(
+            self._maps, zones=zones or (), outline=outline, over=over, hotspots=hotspots
+        )
         super().__init__(view=view)
 
     def _repr_html_(self) -> str:

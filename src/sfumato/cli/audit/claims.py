@@ -57,7 +57,7 @@ from sfumato.errors import Mistakes, Unverifiable
 from sfumato.files import check_outputs, check_writable
 
 if TYPE_CHECKING:
-    from sfumato.audit import AuditResult
+    pass
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
 
@@ -218,8 +218,16 @@ def run(
     if out is not None:
         result.write(out, overwrite=overwrite)
     if report is not None:
+        from sfumato.report import write_audit_report
+
         with working("drawing the report", quiet=quiet or json):
-            write_audit_report(report, result, budget=budget, overwrite=overwrite)
+            write_audit_report(
+                report,
+                result,
+                command=["sfumato", *sys.argv[1:]],
+                budget=budget,
+                overwrite=overwrite,
+            )
     raise typer.Exit(EXITS[result.kind])
 
 
@@ -285,19 +293,6 @@ def selftest(
     lines = [in_flags(line) for line in selftest_lines(found)]
     show({**found.to_json(), "said": lines}, "\n".join(lines), json=json)
     raise typer.Exit(DONE if found.passed else FAILED)
-
-
-def write_audit_report(path: Path, result: AuditResult, *, budget: str, overwrite: bool) -> None:
-    """Write the report of an audit as one HTML file."""
-    from sfumato.audit.render import report_sections
-    from sfumato.report import Section, write_report
-
-    found = report_sections(result, command=["sfumato", *sys.argv[1:]], budget=budget)
-    sections = [
-        Section(one.heading, one.text, one.table, one.picture, one.description) for one in found
-    ]
-    title = f"Privacy audit of {result.target}"
-    write_report(path, title, sections=sections, overwrite=overwrite)
 
 
 def _spelled(target: str, command: str, samples: Samples | None) -> str:

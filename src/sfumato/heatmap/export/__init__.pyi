@@ -12,6 +12,7 @@ from .formats import (
 )
 from .geojson import to_geodataframe
 from .ground import image_size
+from .output_names import of_group
 from .picture import html_repr
 from .tables import to_dataframe
 from .timelapse import write_timelapse
@@ -27,6 +28,7 @@ __all__ = [
     "image_size",
     "keep_apart",
     "map_view",
+    "of_group",
     "read_heatmap",
     "register_format",
     "registered_formats",

@@ -63,6 +63,37 @@ def georeferenced(path: str | Path, area: Area) -> Pixels:
         ) from None
 
 
+def image_box(path: str | Path) -> tuple[float, float, float, float]:
+    """West, south, east and north of the widest box in degrees that an image covers."""
+    try:
+        import rasterio
+        from rasterio.errors import NotGeoreferencedWarning, RasterioError
+        from rasterio.warp import transform
+    except ImportError:
+        raise MissingPackage(INSTALL) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotGeoreferencedWarning)
+            with rasterio.open(path) as file:
+                if file.crs is None:
+                    raise InvalidParameter(
+                        "an image to draw an area on says where it lies (a GeoTIFF with a reference "
+                        f"system), {Path(path).name} does not; nothing was read"
+                    )
+                low_x, low_y, high_x, high_y = file.bounds
+                x, y = (np.linspace(*ends, STEPS) for ends in ((low_x, high_x), (low_y, high_y)))
+                edge = np.ones(STEPS)
+                west = max(transform(file.crs, DEGREES, low_x * edge, y)[0])
+                east = min(transform(file.crs, DEGREES, high_x * edge, y)[0])
+                south = max(transform(file.crs, DEGREES, x, low_y * edge)[1])
+                north = min(transform(file.crs, DEGREES, x, high_y * edge)[1])
+                return west, south, east, north
+    except RasterioError:
+        raise InvalidInput(
+            f"cannot read {Path(path).name} as a georeferenced image; nothing was read"
+        ) from None
+
+
 def _reach(file: Any, area: Area, wanted: str) -> tuple[float, float]:
     """How many pixels of an image lie along the bounds each way; refused where they do not cover them."""
     from rasterio.warp import transform

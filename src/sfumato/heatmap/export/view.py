@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,16 @@ from sfumato.heatmap.analysis.zone_shapes import Zone, in_degrees, read_zones
 from sfumato.heatmap.analysis.zones import zone_totals
 from sfumato.heatmap.export.ground import ground_of
 from sfumato.heatmap.export.legend import cell_text, legend_of
+from sfumato.heatmap.export.output_names import of_group
 from sfumato.heatmap.export.picture import encoded, extent_of, overlay
 from sfumato.heatmap.render.release import empty_text
 from sfumato.heatmap.tiles import Tiles
+from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease
+
+Zones: TypeAlias = str | Path | dict[str, Any] | Sequence[Zone]
 
 VIEW = "sfumato-map-view/1"
 # The mark "may be noise" is that of PICTURE_SIGMA. More blur leaves less noise, so there it is safe; a
@@ -41,8 +45,10 @@ MOST_PERIODS = 200
 def map_view(
     maps: HeatmapRelease | Sequence[HeatmapRelease],
     *,
-    zones: str | Path | dict[str, Any] | Sequence[Zone] = (),
+    zones: Zones = (),
+    zones_of: Mapping[str, Zones] | None = None,
     outline: str | Path | None = None,
+    over: str | Path | None = None,
     hotspots: int = 5,
 ) -> dict[str, Any]:
     """What `showMap` of our pages and widgets takes: made of released and public values, so it costs nothing.
@@ -50,7 +56,10 @@ def map_view(
     Args:
         maps: A map, or maps of periods or groups on one area, in order.
         zones: A GeoJSON file of polygons, a mapping from names to polygons, or zones.
+        zones_of: The same of single maps, by their groups: areas of interest on one of several images.
         outline: A public GeoJSON file whose lines are drawn.
+        over: The public image under every map: of the size of a map in pixels, or georeferenced; {by} in its
+            name stands for the map's group.
         hotspots: How many places to mark; 0 for none.
 
     Returns:
@@ -58,7 +67,7 @@ def map_view(
 
     Raises:
         InvalidParameter: There is no map, there are too many, or they are of several areas.
-        InvalidInput: Zones or outline could not be read.
+        InvalidInput: Zones, outline or image could not be read.
     """
     several = tuple(maps) if isinstance(maps, Sequence) else (maps,)
     if not 1 <= len(several) <= MOST_PERIODS:
@@ -69,8 +78,13 @@ def map_view(
     if any(one.area.bounds != area.bounds or one.area.kind != area.kind for one in several):
         raise InvalidParameter("maps of one view have one area, these differ; nothing is shown")
     level = min(area.grid.levels, FINEST if len(several) == 1 else FINEST_OF_MANY)
-    places = read_zones(zones) if isinstance(zones, str | Path | dict) else tuple(zones)
-    tops = [_top(several, level, sigma) for sigma in BLURS]
+    common = _zones(zones)
+    own = [_zones((zones_of or {}).get(one.group, ())) for one in several]
+    # One degree of blur after the other: each map is blurred once, and few arrays are held.
+    layers = [_layers(several, level, sigma) for sigma in BLURS]
+    images = [None if over is None else of_group(over, one.group_words) for one in several]
+    # Each image once, however many maps lie over it.
+    grounds = {path: _ground(path, area) for path in images if path is not None}
     return {
         "format": VIEW,
         "kind": area.kind,
@@ -82,8 +96,19 @@ def map_view(
         "blur": BLURS.index(PICTURE_SIGMA),
         "palettes": {name: _text(palette(name == "dark")) for name in ("light", "dark")},
         "outline": [] if outline is None else _outline(outline, several[0]),
-        "zones": [_zone(zone, several[0]) for zone in places],
-        "maps": [_one(one, level, tops, places, hotspots) for one in several],
+        "zones": [
+            *(_zone(zone, several[0]) | {"map": None} for zone in common),
+            *(_zone(zone, several[0]) | {"map": i} for i, some in enumerate(own) for zone in some),
+        ],
+        "grounds": list(grounds.values()),
+        "maps": [
+            _one(one, level, (*common, *some), hotspots)
+            | {"layers": list(drawn)}
+            | {"ground": None if path is None else list(grounds).index(path)}
+            for one, path, some, drawn in zip(
+                several, images, own, zip(*layers, strict=True), strict=True
+            )
+        ],
     }
 
 
@@ -98,27 +123,17 @@ def _cut(image: npt.NDArray[Any], release: HeatmapRelease, level: int) -> npt.ND
     return image[first_row:last_row, first_column:last_column]
 
 
-def _top(several: Sequence[HeatmapRelease], level: int, sigma: float) -> float:
-    """What is darkest, in the legend's amounts: one for all maps, so that their colors compare."""
+def _layers(several: Sequence[HeatmapRelease], level: int, sigma: float) -> list[dict[str, Any]]:
+    """All maps through one blur, on one scale, so that their colors compare; in the legend's amounts."""
+    blurred = [_blurred(one, level, sigma) for one in several]
+    amounts = [legend_of(one, level).amount or 1.0 for one in several]
     highest = max(
-        float(_blurred(one, level, sigma).max()) * (legend_of(one, level).amount or 1.0)
-        for one in several
+        float(shares.max()) * amount for shares, amount in zip(blurred, amounts, strict=True)
     )
-    return round_number(max(highest, 1e-12), TOPS)
-
-
-def _one(
-    release: HeatmapRelease,
-    level: int,
-    tops: list[float],
-    zones: Sequence[Zone],
-    hotspots: int,
-) -> dict[str, Any]:
-    legend = legend_of(release, level)
-    amount = legend.amount or 1.0
+    top = round_number(max(highest, 1e-12), TOPS)
     layers = []
-    for sigma, top in zip(BLURS, tops, strict=True):
-        shares, held = _blurred(release, level, sigma), None
+    for release, shares, amount in zip(several, blurred, amounts, strict=True):
+        held = None
         if sigma:
             floor = release.noise.share(level, release.tiles.total)
         else:
@@ -131,6 +146,13 @@ def _one(
                 "ticks": [[float(np.sqrt(part)), _number(part * top)] for part in TICKS],
             }
         )
+    return layers
+
+
+def _one(
+    release: HeatmapRelease, level: int, zones: Sequence[Zone], hotspots: int
+) -> dict[str, Any]:
+    legend = legend_of(release, level)
     totals = zone_totals(release, zones) if zones else ()
     return {
         "name": release.name,
@@ -142,7 +164,6 @@ def _one(
         "hint": empty_text() if release.empty else "Pale: may be noise.",
         "legend": legend.words,
         "cell": cell_text(release.area, level),
-        "layers": layers,
         "zones": [one.to_json() | {"remark": one.remark} for one in totals],
         "hotspots": [asdict(one) for one in _hotspots(release, hotspots)],
         "uncertainty": None if release.posterior is None else _uncertainty(release),
@@ -181,6 +202,15 @@ def _upright(pixels: npt.NDArray[np.uint8], release: HeatmapRelease) -> npt.NDAr
 
 def _outline(path: str | Path, release: HeatmapRelease) -> list[list[list[float]]]:
     return [line.tolist() for line in ground_of(release.area, over=None, outline=path).lines]
+
+
+def _zones(zones: Zones) -> tuple[Zone, ...]:
+    return read_zones(zones) if isinstance(zones, str | Path | dict) else tuple(zones)
+
+
+def _ground(path: Path, area: Area) -> str:
+    under = ground_of(area, over=path, outline=None).under
+    return "" if under is None else under.uri()
 
 
 def _zone(zone: Zone, release: HeatmapRelease) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def plan_heatmap(
         epsilon=cost,
         target=aim,
         side=side,
-        side_unit="m" if where is None or where.unit == "m" else "units",
+        side_unit="m" if where is None else where.unit or "units",
         shares=shares,
         counted=counted,
         pooled=pooling == "partial",

@@ -2,7 +2,7 @@ from .budget import Spent, at_most
 from .guarded import REHEARSAL, UNITS, Bound, Guarded, Source, Table, guard, histogram, lattice
 from .ledger import Ledger
 from .release import Entry, Release, read_release, release_from_json
-from .render import render_check, render_statement
+from .render import ledger_teams, render_check, render_statement
 from .statement import LedgerStatement
 from .storage.store import Kept
 from .verify import LedgerCheck, verify_ledger
@@ -25,6 +25,7 @@ __all__ = [
     "guard",
     "histogram",
     "lattice",
+    "ledger_teams",
     "read_release",
     "release_from_json",
     "render_check",

@@ -110,6 +110,27 @@ def _money(statement: LedgerStatement) -> tuple[str, str]:
     return spent, f"left {at_most(statement.left)} in each {period} not charged yet"
 
 
+def ledger_teams(statement: LedgerStatement) -> list[dict[str, str]]:
+    """What each team has, has spent and has left, in words, and the same of what no team was given.
+
+    Args:
+        statement: Of a ledger.
+
+    Returns:
+        For each team its name, budget, what it spent, and what is left; none in a ledger without teams.
+    """
+    return [
+        {
+            "team": "no team" if team == REST else f"team {team}",
+            "budget": str(budget),
+            "spent": str(statement.accounts.of(team)),
+            "left": at_most(statement.accounts.left(team)),
+        }
+        for team, budget in statement.accounts.budgets.items()
+        if team
+    ]
+
+
 def _parts(statement: LedgerStatement) -> list[str]:
     """Lines for what was closed, for tables, teams, and the latest periods."""
     period, lines = period_of(statement.header.unit), []
@@ -122,11 +143,10 @@ def _parts(statement: LedgerStatement) -> list[str]:
         lines.append(f"closed at {closed.time[:19]}{why}{went}: it pays for nothing")
     if statement.tables:
         lines.append(f"paid for {' and '.join(map(str, statement.tables))}")
-    for team, budget in statement.accounts.budgets.items():
-        if team:
-            spent, rest = statement.accounts.of(team), at_most(statement.accounts.left(team))
-            named = "no team" if team == REST else f"team {team}"
-            lines.append(f"{named}: budget {budget}{each}; spent {spent}; left {rest}")
+    lines += [
+        f"{one['team']}: budget {one['budget']}{each}; spent {one['spent']}; left {one['left']}"
+        for one in ledger_teams(statement)
+    ]
     latest = list(statement.periods.items())[-PERIODS:]
     for name, spent in latest:
         lines.append(f"{name}: spent {spent}; left {at_most(statement.left_of('', name))}")

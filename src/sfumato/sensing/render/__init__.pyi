@@ -15,6 +15,7 @@ from .release import (
 )
 from .rounds import place_words, round_words, rounds_lines, rounds_text
 from .rounds_page import draw_rounds
+from .site_drawing import site_view
 from .track import track_lines, track_text
 from .whisper import whisper_plan_text, whisper_text
 from .words import percent
@@ -44,6 +45,7 @@ __all__ = [
     "rounds_text",
     "simulation_remark",
     "site_remarks",
+    "site_view",
     "spectrum",
     "track_lines",
     "track_text",

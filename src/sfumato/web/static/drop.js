@@ -25,7 +25,9 @@ async function send(input) {
   if (!file) return;
   said.textContent = `reading ${file.name} …`;
   try {
-    const answer = await fetch(input.dataset.upload ?? "", {
+    const named = /** @type {HTMLInputElement | null} */ (document.getElementById(input.dataset.field ?? ""));
+    const query = named ? `?name=${encodeURIComponent(named.value)}` : "";
+    const answer = await fetch((input.dataset.upload ?? "") + query, {
       method: "POST",
       body: file,
       headers: {
@@ -39,7 +41,10 @@ async function send(input) {
     if (input.dataset.words) {
       said.textContent = Array.isArray(data.words) ? data.words.join("\n") : data.words;
     } else {
+      const here = location.pathname;
       location.assign(input.dataset.next ? input.dataset.next + encodeURIComponent(data[input.dataset.answer ?? ""]) : data.address);
+      // An address that differs by its # alone loads nothing by itself.
+      if (new URL(location.href).pathname === here && data.address?.startsWith(here)) location.reload();
     }
   } catch (problem) {
     said.textContent = String(problem instanceof Error ? problem.message : problem);

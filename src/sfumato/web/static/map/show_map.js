@@ -12,12 +12,17 @@ import { LAND } from "./land.js";
  *   remark: string}} ZoneTotal
  * @typedef {{name: string, group: string, rehearsal: boolean, statement: string, plainly: string, total: string,
  *   hint: string, legend: string, cell: string, layers: Layer[], zones: ZoneTotal[], hotspots: Place[],
- *   uncertainty: Doubt | null}} OneMap
+ *   uncertainty: Doubt | null, ground?: number | null}} OneMap
  * @typedef {{format: string, kind: string, crs: string, bounds: number[], grid: number[], extent: number[],
  *   blurs: string[], blur: number, palettes: {light: string, dark: string}, outline: number[][][],
- *   zones: {name: string, polygons: number[][][][]}[], maps: OneMap[]}} MapView
- * @typedef {{maplibregl?: any, picture?: string, dark?: boolean}} Options
- *   `maplibregl`: the library, if it is not a global; `picture`: the address of a PNG where WebGL is missing.
+ *   grounds?: string[], zones: {name: string, polygons: number[][][][], map?: number | null}[], maps: OneMap[]}} MapView
+ * @typedef {{maplibregl?: any, picture?: string, dark?: boolean, only?: number, promise?: boolean,
+ *   moved?: (n: number) => void}} Options
+ *   `maplibregl`: the library, if it is not a global; `picture`: the address of a PNG where WebGL is missing;
+ *   `only`: the one map of several to show; `promise`: false where the page says it elsewhere; `moved` is
+ *   told which of several is shown.
+ * @typedef {{remove: () => void, map: any, units: (at: {lng: number, lat: number}) => [number, number],
+ *   place: (x: number, y: number) => [number, number], show: (n: number) => void}} Shown
  */
 
 const HATCH = "sfumato-hatch";
@@ -77,6 +82,16 @@ const rowsOf = (view, high) => {
   });
 };
 
+/**
+ * From longitude and latitude back to the map's units.
+ * @param {MapView} view @returns {(at: {lng: number, lat: number}) => [number, number]}
+ */
+const unplacing = (view) => {
+  if (view.kind === "degrees") return ({ lng, lat }) => [lng, lat];
+  const [west, south, east, north] = view.grid, unit = 1 / (east - west), down = view.kind === "pixels" ? -1 : 1;
+  return ({ lng, lat }) => [lng / unit + (west + east) / 2, (down * lat) / unit + (south + north) / 2];
+};
+
 /** @param {any} gl @returns {boolean} */
 const canDraw = (gl) => {
   if (!gl) return false;
@@ -87,13 +102,13 @@ const canDraw = (gl) => {
 /**
  * Show a map in an element, with its controls, legend and what was promised.
  * @param {HTMLElement} element @param {MapView} view @param {Options} [options]
- * @returns {Promise<{remove: () => void}>}
+ * @returns {Promise<Shown>}
  */
 export async function showMap(element, view, options = {}) {
   const gl = options.maplibregl ?? /** @type {any} */ (globalThis).maplibregl;
   const night = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => options.dark ?? night.matches;
-  let shown = 0, blur = view.blur, doubting = true;
+  let shown = options.only ?? 0, blur = view.blur, doubting = true;
   const now = () => view.maps[shown];
 
   // -- the page around it
@@ -110,10 +125,26 @@ export async function showMap(element, view, options = {}) {
   said.append(title, total, promise);
   element.append(said, panel, frame, legend, status, zones);
 
+  const under = document.createElement("canvas");
+  /** The image under this map, stretched as the heat is; whether there is one. */
+  const lay = async () => {
+    const uri = view.grounds?.[now().ground ?? -1];
+    if (!uri) return false;
+    const image = new Image();
+    image.src = uri;
+    await image.decode();
+    if (!under.height) { under.width = image.width; under.height = image.height; }
+    const pen = /** @type {CanvasRenderingContext2D} */ (under.getContext("2d"));
+    const from = rowsOf({ ...view, extent: view.bounds }, under.height), scale = image.height / under.height;
+    from.forEach((row, at) => pen.drawImage(image, 0, row * scale, image.width, scale, 0, at, under.width, 1));
+    return true;
+  };
+
   const canvas = document.createElement("canvas");
   const sizes = await decoded(now().layers[blur].picture);
   canvas.width = sizes.wide; canvas.height = sizes.high;
 
+  const grounded = Boolean(view.grounds?.length);
   const paint = async () => {
     const { wide, high, grey } = await decoded(now().layers[blur].picture);
     const colors = Uint8Array.from(atob(view.palettes[isDark() ? "dark" : "light"]), (c) => c.charCodeAt(0));
@@ -122,7 +153,8 @@ export async function showMap(element, view, options = {}) {
     rowsOf(view, high).forEach((from, row) => {
       for (let column = 0; column < wide; column++) {
         const shade = grey[from * wide + column];
-        const opacity = Math.min(255, 40 + 4 * shade);  // the ground shows where there is little
+        // The ground shows where there is little, and a picture more than coasts do.
+        const opacity = grounded ? Math.min(205, 4 * shade) : Math.min(255, 40 + 4 * shade);
         pixels.data.set([...colors.subarray(3 * shade, 3 * shade + 3), opacity], 4 * (row * wide + column));
       }
     });
@@ -134,6 +166,7 @@ export async function showMap(element, view, options = {}) {
     title.textContent = one.name;
     total.textContent = one.total;
     promise.textContent = `${one.statement} ${one.plainly}`;
+    promise.hidden = options.promise === false;
     stamp.hidden = !one.rehearsal;
     legend.textContent = "";
     const strip = document.createElement("canvas");
@@ -192,8 +225,10 @@ export async function showMap(element, view, options = {}) {
     return label;
   };
   panel.append(slider("Blur", view.blurs.length - 1, blur, (n) => view.blurs[n], (n) => { blur = n; }));
-  if (view.maps.length > 1)
-    panel.append(slider("Period", view.maps.length - 1, 0, (n) => view.maps[n].group || view.maps[n].name, (n) => { shown = n; }));
+  /** @param {number} n */
+  const turnTo = (n) => { shown = n; options.moved?.(n); };
+  if (view.maps.length > 1 && options.only === undefined)
+    panel.append(slider(/^\d|day$|^\d\dh$/.test(now().group) ? "Period" : "Map", view.maps.length - 1, 0, (n) => view.maps[n].group || view.maps[n].name, turnTo));
   if (view.maps.some((one) => one.uncertainty)) {
     const button = /** @type {HTMLButtonElement} */ (make("button", "", "Uncertainty"));
     button.type = "button";
@@ -206,6 +241,19 @@ export async function showMap(element, view, options = {}) {
     panel.append(button);
   }
 
+  /** The heat over its image, as one picture. */
+  const flat = async () => {
+    if (!(await lay())) return canvas;
+    const sheet = document.createElement("canvas"), [west, , east, north] = view.extent;
+    sheet.width = under.width; sheet.height = under.height;
+    const pen = /** @type {CanvasRenderingContext2D} */ (sheet.getContext("2d"));
+    const [left, low, right, high] = view.bounds, x = under.width / (right - left), y = under.height / (high - low);
+    const top = view.kind === "pixels" ? view.extent[1] - low : high - north;
+    pen.drawImage(under, 0, 0);
+    pen.drawImage(canvas, (west - left) * x, top * y, (east - west) * x, Math.abs(north - view.extent[1]) * y);
+    return sheet;
+  };
+
   const failing = () => {  // no WebGL: the picture, which says the same
     const image = document.createElement("img");
     image.alt = `Heatmap: ${now().name}. ${now().statement}`;
@@ -213,7 +261,7 @@ export async function showMap(element, view, options = {}) {
     redraw = async () => {
       await paint();
       tell();
-      image.src = options.picture ?? canvas.toDataURL();
+      image.src = options.picture ?? (await flat()).toDataURL();
     };
     frame.append(image, stamp);
     status.textContent = "This browser has no WebGL: the map is shown as a picture.";
@@ -222,7 +270,9 @@ export async function showMap(element, view, options = {}) {
     failing();
     await redraw();
     element.dataset.ready = "picture";
-    return { remove: () => { element.textContent = ""; } };
+    return {
+      map: null, units: unplacing(view), place: placing(view), remove: () => { element.textContent = ""; },
+      show: (n) => { shown = n; void redraw(); } };
   }
 
   // -- the map
@@ -233,6 +283,8 @@ export async function showMap(element, view, options = {}) {
     const [top, bottom] = down ? [y0, y1] : [y1, y0];
     return [place(x0, top), place(x1, top), place(x1, bottom), place(x0, bottom)];
   };
+  const zonesNow = () => lines(view.zones.filter((zone) => zone.map == null || zone.map === shown)
+    .flatMap((zone) => zone.polygons.flat()));
   const lines = (/** @type {number[][][]} */ all) => ({
     type: "Feature", properties: {}, geometry: {
       type: "MultiLineString", coordinates: all.map((line) => line.map(([x, y]) => place(x, y))) },
@@ -251,7 +303,9 @@ export async function showMap(element, view, options = {}) {
       silent: { type: "geojson", data: nothing },
       rings: { type: "geojson", data: nothing },
       outline: { type: "geojson", data: lines(view.outline) },
-      zones: { type: "geojson", data: lines(view.zones.flatMap((zone) => zone.polygons.flat())) },
+      zones: { type: "geojson", data: zonesNow() },
+      ...(await lay() ? { under: { type: "canvas", canvas: under, animate: false, coordinates: corners(
+        view.bounds[0], view.bounds[1], view.bounds[2], view.bounds[3]) } } : {}),
     },
     layers: [
       { id: "sea", type: "background", paint: { "background-color": c.sea } },
@@ -260,6 +314,7 @@ export async function showMap(element, view, options = {}) {
         "fill-opacity": ["interpolate", ["linear"], ["zoom"], 6, 1, 8.5, 0] } },
       { id: "coast", type: "line", source: "land", paint: { "line-color": c.coast, "line-width": 1,
         "line-opacity": ["interpolate", ["linear"], ["zoom"], 6, 1, 8.5, 0] } },
+      ...(grounded ? [{ id: "under", type: "raster", source: "under", paint: { "raster-fade-duration": 0 } }] : []),
       { id: "heat", type: "raster", source: "heat", paint: { "raster-fade-duration": 0, "raster-resampling": "linear" } },
       { id: "silent", type: "fill", source: "silent", paint: { "fill-pattern": HATCH } },
       { id: "outline", type: "line", source: "outline", paint: { "line-color": c.ink, "line-width": 0.8 } },
@@ -343,6 +398,8 @@ export async function showMap(element, view, options = {}) {
     tell();
     const heat = map.getSource("heat");
     heat.play(); heat.pause();
+    if (grounded && await lay()) { const ground = map.getSource("under"); ground.play(); ground.pause(); }
+    map.getSource("zones").setData(zonesNow());
     map.getSource("silent").setData(silent);
     map.getSource("rings").setData(!doubt ? nothing : { type: "FeatureCollection", features: [
       ...doubt.rings.map((r) => ring(r.x, r.y, doubt.reach, true)),
@@ -363,5 +420,7 @@ export async function showMap(element, view, options = {}) {
   night.addEventListener("change", repaint);
   await redraw();
   map.once("idle", () => { element.dataset.ready = "map"; });
-  return { remove: () => { night.removeEventListener("change", repaint); map.remove(); element.textContent = ""; } };
+  return {
+    map, place, units: unplacing(view), show: (n) => { shown = n; void redraw(); },
+    remove: () => { night.removeEventListener("change", repaint); map.remove(); element.textContent = ""; } };
 }

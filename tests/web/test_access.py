@@ -158,7 +158,7 @@ def test_a_live_network_is_watched_by_two_and_its_end_is_said(browser: Browser, 
             expect(one.page.locator("#found tr")).to_have_count(1)
             expect(one.page.locator("#certificate")).to_contain_text("optimal")
             expect(one.page.locator("#site")).to_have_text("corridor <b>")
-            one.page.get_by_label("Round").press("Home")
+            one.page.get_by_role("slider", name="Round").press("Home")
             expect(one.page.locator("#when")).to_contain_text("1 of ")
             assert faults(one) == []
             kept(one.page, "live")

@@ -78,10 +78,9 @@ def test_whatever_is_sent_is_answered_as_described(
     headers, seen = a_head(client), set[tuple[str, int]]()
     ledgers = sorted(folder.rglob("*.ledger"))
 
-    @settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+    @settings(max_examples=6, suppress_health_check=[HealthCheck.filter_too_much])
     @given(st.data())
-    def asked(data: st.DataObject) -> None:
-        path, verb, operation = data.draw(st.sampled_from(operations))
+    def asked(path: str, verb: str, operation: dict[str, Any], data: st.DataObject) -> None:
         query, place = dict[str, str](), path
         for one in operation["parameters"]:
             if one["in"] == "path":
@@ -117,9 +116,8 @@ def test_whatever_is_sent_is_answered_as_described(
             assert answer.status_code >= 400, (place, answer.status_code)
             Draft202012Validator(error_schema(described, operation)).validate(answer.json())
 
-    asked()
-    names = {operation["operationId"] for _, _, operation in operations}
-    assert {name for name, _ in seen} == names
+    for path, verb, operation in operations:
+        asked(path, verb, operation)
     assert {("index", 2), ("plan", 2), ("plan", 4), ("release", 4)} <= seen
     # Nothing of it was charged.
     for ledger in ledgers:

@@ -39,6 +39,13 @@ def files_of(paths: list[Path], group: Group) -> list[Path]:
 def of_group(path: str | Path, group: Group) -> Path:
     """A name with the group in place of {by}, in letters that a file name can have.
 
+    Args:
+        path: The name, with {by}, or the name of a column of a pair in braces.
+        group: The value of a group, or what stands for each word.
+
+    Returns:
+        The path with the group's name in it; as it was where there is no group, or no word for it.
+
     >>> str(of_group("stim-{image}.png", {"by": "monday/forest", "weekday": "monday", "image": "forest"}))
     'stim-forest.png'
     """

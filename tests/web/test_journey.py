@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from sfumato.web import make_app
 
@@ -105,8 +105,11 @@ def test_from_a_file_to_a_map_a_download_and_a_comparison(
     looked_at(page, tmp_path, "start")
     page.get_by_label("Table (CSV, Parquet or JSON lines)").set_input_files(rows)
     page.wait_for_url(TABLE)
-    with page.expect_navigation():  # back to the same address
-        page.get_by_role("button", name="Make the ledger").click()
+    page.get_by_label("What the map is called").fill("kept")
+    page.get_by_role("button", name="Make the ledger").click()
+    expect(page.get_by_text("Made: ")).to_be_visible()
+    # What was filled in is there still.
+    expect(page.get_by_label("What the map is called")).to_have_value("kept")
     maps = []
     for number in (1, 2):
         page.get_by_label("These are units of a plane").check()

@@ -1,7 +1,7 @@
 // @ts-check
 // Every change of the form asks for the plan; nothing is spent by it.
 
-import { told } from "./asking.js";
+import { csrf, told } from "./asking.js";
 
 /** @param {string} id @returns {any} */
 const at = (id) => document.getElementById(id);
@@ -68,6 +68,27 @@ async function plan() {
     at("city").hidden = true;
   }
 }
+
+// A ledger is made without leaving the page, so that what was filled in stays.
+const maker = /** @type {HTMLFormElement} */ (at("make-ledger"));
+maker.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    const made = await told(await fetch(maker.action, {
+      method: "POST",
+      headers: { accept: "application/json", "content-type": "application/json", "x-csrf-token": csrf() },
+      body: JSON.stringify(Object.fromEntries(new FormData(maker))),
+    }));
+    at("ledger").value = made.ledger;
+    at("made").textContent = `Made: ${made.ledger}`;
+    at("made").className = "";
+    at("ledger").focus();
+    plan();
+  } catch (problem) {
+    at("made").textContent = problem instanceof Error ? problem.message : String(problem);
+    at("made").className = "alert";
+  }
+});
 
 form.addEventListener("submit", () => {
   at("go").disabled = true;

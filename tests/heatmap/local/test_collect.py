@@ -127,6 +127,34 @@ def test_a_device_counts_once_and_its_first_answer_does(campaign: Path) -> None:
     assert collector.reports == before
 
 
+def test_a_late_answer_counts_in_the_map_and_changes_no_question(
+    campaign: Path, tmp_path: Path
+) -> None:
+    """To the first round, after the second was asked: the rule of docs/how-to/local.md."""
+    first, second = campaign / "q1.json", campaign / "q2.json"
+    on_time = (campaign / "a1.jsonl").read_text().splitlines()
+    late, answers = tmp_path / "late.jsonl", [campaign / "a1.jsonl", campaign / "a2.jsonl"]
+    question = read_question(first)
+    names = (f"latecomer {number}" for number in range(1000))
+    late.write_text(
+        lines(
+            [
+                Answer(question.digest, name, question.channel.sample(0, Generated()))
+                for name in names
+                if question.asks(name)
+            ][:20]
+        )
+    )
+    before = second.read_bytes()
+    found = collect_answers([first, second], [*answers, late], outputs=[tmp_path / "map.json"])
+    assert found.tally.counted[0] == len(on_time) + 20
+    assert found.map is not None
+    assert sum(found.tally.counted) == USERS + 20
+    assert second.read_bytes() == before  # devices answer what was asked when it was asked
+    with pytest.raises(InvalidInput, match="asked already"):
+        collect_answers([first, second], [late], ask=tmp_path / "q2.json")
+
+
 def test_what_cannot_be_made_is_refused(campaign: Path) -> None:
     q1, q2 = campaign / "q1.json", campaign / "q2.json"
     with pytest.raises(InvalidInput, match="order of rounds"):

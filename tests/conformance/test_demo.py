@@ -17,6 +17,7 @@ from sfumato.heatmap import read_heatmap
 from sfumato.heatmap.benchmark import CityFile, demo_city, write_city
 from sfumato.privacy import Ledger, PureDP
 from sfumato.report import DemoResult, run_demo
+from sfumato.sensing import read_recovery
 
 pytestmark = pytest.mark.unit
 
@@ -65,6 +66,10 @@ def test_the_demo_of_the_command_is_that_of_the_call_may_run_again_and_needs_no_
     ]
     again = read_heatmap("demo/map.json")
     assert first.tiles.to_json() == again.tiles.to_json()
+    for name in ("corridor", "network"):  # what `sense recover` answers, not R alone
+        saved = read_recovery(f"demo/{name}.json")
+        answered = "nothing" if saved.answer is None else saved.answer.estimator
+        assert answered == "bayes-median" or saved.certificate.status != "optimal"
     for name in ("side-by-side.png", "corridor.png", "network.png"):
         assert Path("demo", name).read_bytes() == kept[name], name
 

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from sfumato._types import FloatArray, IntArray
     from sfumato.report import Section
-    from sfumato.sensing import Site
+    from sfumato.sensing import RecoveryResult, Site
     from sfumato.sensing.release import Snapshot
 
 LINE = "demo corridor (synthetic)"
 GRAPH = "demo network (synthetic)"
 DELTA = "1e-6"
+NOTHING = "nothing could be told from the noise"
 FILES = ("corridor.json", "corridor.png", "network.json", "network.png")
 
 
@@ -50,29 +51,41 @@ def _corridor(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, A
     operator = heat_line(sources=100, sensors=50, diffusion_time=0.01)
     site = synthetic_site(LINE, operator, MovedMass("1/100", "line"))
     truth, snapshot = _read(out / "corridor.ledger", site, sources=2, epsilon="2", rng=rng)
-    saved, picture = _recovered(site, snapshot, truth)
-    saved.write(out / "corridor.json", overwrite=True)
-    write_file(out / "corridor.png", picture, overwrite=True)
-    off = emd_of(saved.certificate, truth) if saved.certificate.status == "optimal" else None
-    told = (
-        "nothing could be told from the noise"
+    saved, picture = _recovered(site, snapshot, truth, out / "corridor")
+    off = behind = None
+    if saved.answer is not None and saved.answer.estimate.masses.any():
+        off = emd_of(saved.answer.estimate, truth)
+    if saved.certificate.status == "optimal":
+        behind = emd_of(saved.certificate, truth)
+    said = (
+        NOTHING
         if off is None
-        else f"the mass is off by {off:.3f} on average"
+        else f"the answer's mass is off by {off:.3f} of the corridor on average"
+        + ("" if behind is None else f", that of the least heat by {behind:.3f}")
     )
     return (
         Section(
             "Where the heat came from",
             "Two people in a corridor of length 1, 50 sensors, each of which adds its noise before it sends. "
-            f"What the collector recovers is the least heat that explains what it got: {told}.\n\n"
+            "In front is what the collector answers, the best guess by distance, with a band of 90 % for "
+            f"each person where it is that sure; behind it the least heat that explains the readings: {said}."
+            "\n\n"
             f"{snapshot.guarantee}.",
             picture=picture,
             description="Recovered heat sources on a line above the noisy readings",
         ),
-        {"statement": str(snapshot.guarantee), "status": saved.certificate.status, "emd": off},
+        {
+            "statement": str(snapshot.guarantee),
+            "status": saved.certificate.status,
+            "emd": off,
+            "least_emd": behind,
+        },
     )
 
 
 def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, Any]]:
+    import numpy as np
+
     from sfumato.privacy import MovedMass
     from sfumato.report import Section
     from sfumato.sensing import graph_diffusion
@@ -82,20 +95,21 @@ def _network(out: Path, rng: np.random.Generator) -> tuple[Section, dict[str, An
     graph, labels = block_graph([100, 100], inside=0.2, across=0.002, rng=rng)
     site = synthetic_site(GRAPH, graph_diffusion(graph, 0.5), MovedMass("1/8", "graph"))
     truth, snapshot = _read(out / "network.ledger", site, sources=1, epsilon="4", rng=rng)
-    saved, picture = _recovered(site, snapshot, truth, labels)
-    saved.write(out / "network.json", overwrite=True)
-    write_file(out / "network.png", picture, overwrite=True)
+    saved, picture = _recovered(site, snapshot, truth, out / "network", labels)
     right = None
-    told = "nothing could be told from the noise"
-    if saved.certificate.status == "optimal":
-        answer = community_of(saved.certificate.estimate, labels)
-        right = bool(answer.label == labels[truth.argmax()])
-        told = f"{max(answer.shares):.0%} of the recovered mass is in the {'right' if right else 'wrong'} one"
+    said = NOTHING
+    if saved.answer is not None and saved.answer.estimate.masses.any():
+        masses = np.zeros(labels.size)
+        for one in saved.sources():
+            masses[one["cell"]] += one["mass"]
+        found = community_of(masses, labels)
+        right = bool(found.label == labels[truth.argmax()])
+        said = f"{max(found.shares):.0%} of the answer's mass is in the {'right' if right else 'wrong'} one"
     return (
         Section(
             "Who started the rumour",
             "One of 200 people in two communities told a rumour, which spread along friendships. Everybody "
-            f"says how much of it they heard, with noise. Which community it came from: {told}.\n\n"
+            f"says how much of it they heard, with noise. Which community it came from: {said}.\n\n"
             f"{snapshot.guarantee}.",
             picture=picture,
             description="A network of two communities with the recovered source",
@@ -134,11 +148,15 @@ def _read(
 
 
 def _recovered(
-    site: Site, snapshot: Snapshot, truth: FloatArray, labels: IntArray | None = None
-) -> tuple[Any, bytes]:
-    from sfumato.sensing import RecoveryResult, recover
+    site: Site, snapshot: Snapshot, truth: FloatArray, name: Path, labels: IntArray | None = None
+) -> tuple[RecoveryResult, bytes]:
+    """The answer that `sense recover` has, and its picture, both saved beside each other."""
+    from sfumato.sensing import recover_sources
     from sfumato.sensing.render import draw_recovery
 
-    found = recover(site.operator, snapshot.numbers(), sigma=snapshot.sigma)
-    saved = RecoveryResult(site, snapshot.names, found, snapshot.sigma, str(snapshot.guarantee))
-    return saved, draw_recovery(saved, sources=truth, labels=labels)
+    # Without bounds of the worst error: nobody reads them here, and they take longer than the rest.
+    found = recover_sources(snapshot, site=site, certify=False)
+    picture = draw_recovery(found, sources=truth, labels=labels)
+    found.write(name.with_suffix(".json"), overwrite=True)
+    write_file(name.with_suffix(".png"), picture, overwrite=True)
+    return found, picture

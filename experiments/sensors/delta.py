@@ -7,10 +7,12 @@ import math
 from experiments.sensors.points import Part, Point, Table, exact_point, picture
 
 from sfumato.privacy import MovedMass, SwappedCells
-from sfumato.sensing import graph_diffusion, heat_line, sensitivity
+from sfumato.sensing import conditioning, graph_diffusion, heat_line, sensitivity
+from sfumato.sensing.model.operators import GraphDiffusion
 from sfumato.spaces import Graph
 
 RAW = "Delta_2"
+SUM = "sum of Lemma 18, squared"
 ALPHA = 0.1
 SMALL = (math.sqrt(2 * math.pi) / (16 * math.pi)) ** 0.5  # times T**-3/4, for small T
 LARGE = (48 * math.pi) ** -0.5  # times T**-3/2, for large T
@@ -117,9 +119,9 @@ def values(found: list[Point], figure: str) -> Table:
 
 
 def closed_forms(sizes: tuple[int, ...]) -> tuple[tuple[Point, ...], Table]:
-    """Delta_2 squared of complete and star graphs at rate 0.5: printed, corrected, computed."""
+    """Delta_2 squared of complete and star graphs at rate 0.5: printed, corrected, computed, bounded."""
     rate = 0.5
-    rows = [["graph", "n", "printed", "corrected", "computed", "printed / computed"]]
+    rows = [["graph", "n", "printed", "corrected", "computed", "printed / computed", SUM]]
     found: list[Point] = []
     for name in ("complete", "star"):
         for n in sizes:
@@ -139,9 +141,15 @@ def closed_forms(sizes: tuple[int, ...]) -> tuple[tuple[Point, ...], Table]:
             )
             rows.append(
                 [name, str(n), f"{printed:.4g}", f"{corrected:.4g}", f"{computed:.4g}",
-                 f"{printed / computed:.4g}"]
+                 f"{printed / computed:.4g}", f"{_sum_of_lemma_18(network):.4g}"]
             )  # fmt: skip
     return tuple(found), rows
+
+
+def _sum_of_lemma_18(network: GraphDiffusion) -> float:
+    """The square of the bound of [gilbert18, lem. 18], for the worst edge."""
+    told = conditioning(network).connectivity
+    return math.nan if told is None or told.lemma is None else told.lemma**2
 
 
 def forms(name: str, n: int, rate: float) -> tuple[float, float]:

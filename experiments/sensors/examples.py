@@ -32,18 +32,29 @@ NEAR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One picture of the papers: diffusion time, noise, where the unit sources are."""
+    """One picture of the papers: diffusion time, noise, where the unit sources are.
+
+    `scaled` ones are drawn as their caption says: both vectors with unit l1 norm.
+    """
 
     figure: str
     title: str
     time: float
     sigma: float
     peaks: tuple[float, ...]
+    scaled: bool = False
 
 
 EXAMPLES = (
     # The source is not stated; sec. 5 puts a single one at 0.5.
-    Example("1", "Figure 1 of the papers' first version and of the abstract", 0.5, 0.5, (0.5,)),
+    Example(
+        "1",
+        "Figure 1 of the papers' first version and of the abstract",
+        0.5,
+        0.5,
+        (0.5,),
+        scaled=True,
+    ),
     # Places of 2a are not stated; they are closer than sqrt(2T) = 0.32, and apart by more in 2b.
     Example("2a", "Figure 2a: two sources close together", 0.05, 0.1, (0.45, 0.55)),
     Example(
@@ -94,7 +105,8 @@ def run(*, quick: bool) -> Part:
     about = (
         f"n = 100, m = 50, {trials} draws each; vectors scaled to mass 1, so that l1 is at most 2. "
         f"'near' is the share of the recovered mass within {NEAR} of a source, 'between' the share strictly "
-        "between two sources and farther than one cell from both. The pictures are the draws of median error."
+        "between two sources and farther than one cell from both. The pictures are the draws of median error; "
+        "Figure 1 has both vectors with unit l1 norm, as its caption says, the others as they are."
     )
     return Part(
         "examples", "Single recoveries", about, found_points, (("", _table(found_points)),),
@@ -144,16 +156,19 @@ def _table(found: tuple[Point, ...]) -> Table:
 def _picture(
     example: Example, name: str, line: HeatLine, truth: FloatArray, found: Recovery
 ) -> Picture:
+    # What the estimate would read is that of the estimate itself.
+    size, mass = (truth.sum(), found.estimate.sum()) if example.scaled else (1.0, 1.0)
+    said = "Both vectors have unit l1 norm. " if example.scaled else ""
     png = draw_line_recovery(
         line.space,
-        found.estimate,
+        found.estimate / mass,
         sensors=line.sensors.positions,
         readings=found.readings,
         sigma=example.sigma,
         fitted=line.readings(found.estimate),
-        sources=truth,
+        sources=truth / size,
         caption=f"{example.title}. n = 100, m = 50, T = {example.time:g}, sigma = {example.sigma:g}, radius: "
-        f"{name}. The draw of median error.",
+        f"{name}. {said}The draw of median error.",
         rehearsal=True,
     )
     return Picture(f"figure{example.figure}-{name}", png, f"{example.title}, radius: {name}")

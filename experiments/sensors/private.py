@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 from experiments.sensors.noisy import said
-from experiments.sensors.papers_tables import tables
-from experiments.sensors.points import Part, Point, Table, picture, points, table
-from experiments.sensors.protocol import OURS, PAPERS, Axis, Draw, Setting, run_panel
+from experiments.sensors.papers_tables import rates
+from experiments.sensors.points import Part, Table, picture, points, table
+from experiments.sensors.protocol import Axis, Draw, Setting, run_panel
 
 BASE = Setting()  # t = 0.1 and mu = 1/2, so that T = 0.05
 # 6b is m by the text; the other panels and all values are ours. T > 1/2 is beyond the papers'
@@ -49,38 +48,12 @@ def run(*, quick: bool) -> Part:
     shown: list[tuple[str, Table]] = [
         (f"Figure {figure}", table(found, figure)) for figure, *_ in PANELS
     ]
-    shown.append(("Table 1 of the papers, Table II of the abstract: rates", rates(found)))
+    shown.append(
+        (
+            "Table 1 of the papers, Table II of the abstract: rates",
+            rates(found, "private", {"n": "6a", "m": "6b", "T": "6c"}),
+        )
+    )
     return Part(
         "private", "Private recovery: Figure 6", about, found, tuple(shown), pictures, tuple(draws)
     )
-
-
-def rates(found: tuple[Point, ...]) -> Table:
-    """The papers' asymptotic bounds, what follows from the corrected ones, and measured exponents."""
-    rows = [
-        [
-            "variable",
-            "printed",
-            "follows from the corrected proof",
-            "papers, measured",
-            "ours, measured",
-        ]
-    ]
-    figures = {"n": "6a", "m": "6b", "T": "6c"}
-    for row in tables():
-        if row.table == "private":
-            slopes = [exponent(found, figures[row.variable], series) for series in (PAPERS, OURS)]
-            rows.append([row.variable, row.printed, row.follows, *slopes])
-    return rows
-
-
-def exponent(found: tuple[Point, ...], figure: str, series: str) -> str:
-    """The exponent of a power law through all points of a series, or both ends' where it turns."""
-    some = [p for p in found if (p.figure, p.series, p.metric) == (figure, series, "emd")]
-    x, y = np.log([p.x for p in some]), np.log([p.middle for p in some])
-    if figure == "6c":
-        low = int(np.argmin(y))
-        halves = [(x[: low + 1], y[: low + 1]), (x[low:], y[low:])]
-        told = [f"{np.polyfit(a, b, 1)[0]:.2f}" if a.size > 1 else "-" for a, b in halves]
-        return f"{told[0]} below T = {some[low].x:g}, {told[1]} above"
-    return f"{np.polyfit(x, y, 1)[0]:.2f}"

@@ -14,7 +14,7 @@ import pytest
 from experiments.sensors import delta, many, network, report
 from experiments.sensors.claims import Claim, Kind, Verdict, decide, read_claims, verdicts
 from experiments.sensors.intervals import slope
-from experiments.sensors.papers_tables import tables
+from experiments.sensors.papers_tables import rates, tables
 from experiments.sensors.points import (
     Part,
     Point,
@@ -27,6 +27,8 @@ from experiments.sensors.points import (
 )
 from experiments.sensors.protocol import (
     METHODS,
+    OURS,
+    PAPERS,
     Draw,
     Setting,
     generator,
@@ -426,11 +428,15 @@ def test_closed_forms_of_table_2() -> None:
     """Star graph, n = 8, rate 0.5: printed 0.2804, true 0.3157."""
     printed, corrected = delta.forms("star", 8, 0.5)
     assert (printed, corrected) == pytest.approx((0.2804, 0.3157), abs=5e-5)
-    found, _ = delta.closed_forms((5,))
+    found, shown = delta.closed_forms((5,))
     ratios = {(p.figure, p.series): p.middle for p in found}
     for name in ("complete", "star"):
         # 1e-9: what a rounded-up sensitivity and a Chebyshev series of 1e-17 lose, with room
         assert ratios[f"table2 {name}", "corrected over computed"] == pytest.approx(1, abs=1e-9)
+    complete, star = ({name: row[shown[0].index(name)] for name in shown[0]} for row in shown[1:])
+    # One eigenvalue is all there is on a complete graph, so that the lemma's sum is the truth.
+    assert complete[delta.SUM] == complete["computed"]
+    assert float(star[delta.SUM]) > float(star["computed"])
 
 
 @pytest.mark.unit
@@ -461,3 +467,22 @@ def test_the_papers_tables_say_what_follows_from_the_proof() -> None:
     assert len(rows) == len(tables()) == 7
     assert "sqrt(sigma)" in rows["noisy", "sigma"].follows
     assert "T^-3/4" in rows["private", "T"].follows
+
+
+@pytest.mark.unit
+def test_the_abstracts_second_table_stands_beside_what_was_measured() -> None:
+    """[gilbertheat17, table II], whose row of m is another than that of the papers' table 1."""
+    panels = {"n": ("6a", -0.5), "m": ("6b", 0.0), "T": ("6c", -0.75)}
+    found = tuple(
+        exact_point(figure, series, variable, x, x**slope)
+        for variable, (figure, slope) in panels.items()
+        for series in (PAPERS, OURS)
+        for x in (1.0, 10.0, 100.0)
+    )
+    shown = rates(found, "private", {name: figure for name, (figure, _) in panels.items()})
+    assert [row[:3] for row in shown[1:3]] == [
+        ["n", "O(1 + 1/sqrt(n))", "O(1 + 1/sqrt(n))"],
+        ["m", "O(1)", "O(sqrt(m))"],
+    ]
+    assert shown[3][2].startswith("O(1/t + sqrt(t)")
+    assert [row[-1] for row in shown[1:]] == ["-0.50", "0.00", "-0.75 below T = 100, - above"]

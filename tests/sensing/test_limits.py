@@ -672,6 +672,47 @@ def test_lemma_18_may_be_less_than_orthogonality_gives(
 
 
 @pytest.mark.unit
+def test_lemma_18_needs_the_eigenvalue_of_each_term() -> None:
+    """As printed, exp(-rate s_i) for the node i of the row, it bounds nothing: the last row has the least."""
+    path, nodes, rate = [(0, 1), (1, 2)], 3, 1.0
+    values, vectors = np.linalg.eigh(laplacian(path, nodes))
+    rows = [float(np.abs(vectors[i, 1:] - vectors[j, 1:]).sum()) for i, j in path]
+    printed = [math.exp(-rate * values[i]) * row for (_, i), row in zip(path, rows, strict=True)]
+    true = largest_edge_change(path, nodes, rate)
+    assert printed[1] < true / 2
+    assert lemma_18(path, nodes, rate)[0] > true
+
+
+@pytest.mark.unit
+def test_lemma_18_with_eigenvalues_that_repeat_is_its_least_sum() -> None:
+    """A ring of 6 has eigenvalues 0, 1, 1, 3, 3, 4, and any turn of the eigenvectors of each pair.
+
+    Of all turns, tried one by one, the sum that `connectivity` has is the least, and the definition,
+    the change by an edge from the matrix exponential, is below it; as printed it depends on the turn.
+    """
+    nodes, rate = 6, 0.4
+    ring = [(i, (i + 1) % nodes) for i in range(nodes)]
+    values, vectors = np.linalg.eigh(laplacian(ring, nodes))
+    assert values == pytest.approx([0, 1, 1, 3, 3, 4], abs=1e-12)
+    between = vectors[0] - vectors[1]  # edges of a ring are all alike
+    turns = np.linspace(0, math.pi / 2, 20_001)
+    least = most = math.exp(-rate * 4) * abs(between[5])
+    for first, value in ((1, 1), (3, 3)):
+        one, other = between[first : first + 2]
+        sums = np.abs(np.cos(turns) * one + np.sin(turns) * other) + np.abs(
+            np.cos(turns) * other - np.sin(turns) * one
+        )
+        least += math.exp(-rate * value) * sums.min()
+        most += math.exp(-rate * value) * sums.max()
+    told = conditioning(graph_diffusion(Graph(ring), rate)).connectivity
+    assert told is not None
+    assert told.lemma == pytest.approx(least, rel=1e-4)  # as fine as the turns
+    assert told.lemma < most / 1.2
+    assert largest_edge_change(ring, nodes, rate) == pytest.approx(told.step, rel=1e-9)
+    assert told.step < told.lemma
+
+
+@pytest.mark.unit
 def test_orthogonality_may_give_more_than_lemma_18(rng: np.random.Generator) -> None:
     """Rows of U without the constant are sqrt(2) apart in l2, so at least that in l1, on every graph.
 

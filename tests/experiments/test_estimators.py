@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.sensors import doubts
 from experiments.sensors.estimators import (
     ISSUE,
     OTHERS,
@@ -70,3 +71,15 @@ def test_a_quick_table_of_scenes() -> None:
     lines = misfit_table(1).splitlines()
     assert len(lines) == 9
     assert lines[2].startswith("| all is well | 0% of 1")
+
+
+@pytest.mark.unit
+def test_quick_tables_of_doubts() -> None:
+    """Each walk is in one row of its kind, and each band in one row of a number and in that of all."""
+    walked = [line.split(" | ") for line in doubts.walk_table(1).splitlines()[2:]]
+    walks = [int(line[3]) for line in walked]
+    assert [sum(walks[:2]), sum(walks[2:])] == [1, 1]
+    held = [line.split(" | ") for line in doubts.band_table(1).splitlines()[2:]]
+    bands = [int(line[2].split(" of ")[-1]) if " of " in line[2] else 0 for line in held]
+    assert sum(bands[:3]) == bands[3]
+    assert sum(bands[4:7]) == bands[7] == 4

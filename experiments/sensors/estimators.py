@@ -351,7 +351,7 @@ little. How long a recovery takes is [measured apart](benchmarks.md).
 Four sources of unequal masses miss where they are taken for fewer: over 100 draws that are not in the tables,
 `python -m experiments.sensors.doubts` finds 85 % of the bands held where three or less were likeliest, 92 %
 where four were, 87 % in all; radii 1.08 times as wide would have held 90 %. Bands of equal masses held 97 %
-there and would be wider for nothing, and nobody knows which of the two it is. So bands are as beliefs have them.
+there and would be wider for nothing, and nobody knows which of the two it is, so bands are left as they are.
 
 {calibration}
 """

@@ -44,7 +44,7 @@ def run(*, quick: bool) -> Part:
         "m = 50, T = 0.5, sigma = 0.1; sigma = 0.2 in 3c; T = 0.05 in 3d."
     )
     shown = [(f"Figure {figure}", table(found, figure)) for figure, *_ in PANELS]
-    figures = {axis: figure for figure, axis, *_ in PANELS}
+    figures: dict[str, str] = {axis: figure for figure, axis, *_ in PANELS}
     shown.append(
         (
             "Table 2 of the papers, Table I of the abstract: rates",

@@ -474,7 +474,7 @@ def test_the_abstracts_second_table_stands_beside_what_was_measured() -> None:
     """[gilbertheat17, table II], whose row of m is another than that of the papers' table 1."""
     panels = {"n": ("6a", -0.5), "m": ("6b", 0.0), "T": ("6c", -0.75)}
     found = tuple(
-        exact_point(figure, series, variable, x, x**slope)
+        Point(figure, series, "emd", variable, x, x**slope, x**slope, x**slope, 1)
         for variable, (figure, slope) in panels.items()
         for series in (PAPERS, OURS)
         for x in (1.0, 10.0, 100.0)

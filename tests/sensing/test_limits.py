@@ -706,6 +706,7 @@ def test_lemma_18_with_eigenvalues_that_repeat_is_its_least_sum() -> None:
         most += math.exp(-rate * value) * sums.max()
     told = conditioning(graph_diffusion(Graph(ring), rate)).connectivity
     assert told is not None
+    assert told.lemma is not None
     assert told.lemma == pytest.approx(least, rel=1e-4)  # as fine as the turns
     assert told.lemma < most / 1.2
     assert largest_edge_change(ring, nodes, rate) == pytest.approx(told.step, rel=1e-9)

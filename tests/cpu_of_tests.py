@@ -14,6 +14,7 @@ import pytest
 
 NAME = "cpu"
 SHOWN = 60
+BEFORE = pytest.StashKey[float]()
 
 
 def spent() -> float:
@@ -24,7 +25,7 @@ def spent() -> float:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Remember what was spent before the test."""
-    item.user_properties.append((NAME, -spent()))
+    item.stash[BEFORE] = spent()
     return (yield)
 
 
@@ -34,8 +35,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     finally:
-        before = next(at for at, (name, _) in enumerate(item.user_properties) if name == NAME)
-        item.user_properties[before] = (NAME, spent() + float(item.user_properties[before][1]))
+        item.user_properties.append((NAME, spent() - item.stash[BEFORE]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

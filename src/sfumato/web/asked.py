@@ -62,6 +62,11 @@ def users(asked: Asked) -> float | None:
 
 def bounds(asked: Asked) -> tuple[float, float, float, float]:
     """The four sides of the area."""
+    if not any(said(asked, side) for side in SIDES):
+        raise InvalidParameter(
+            "the public area is missing: draw it, or type `west`, `south`, `east` and `north`; "
+            "nothing was charged"
+        )
     west, south, east, north = (number(asked, side) for side in SIDES)
     return west, south, east, north
 
@@ -79,6 +84,12 @@ def images(desk: Desk, asked: Asked) -> list[Path]:
             f"at most {MOST_IMAGES} images make one release, got {len(keys)}; nothing was charged"
         )
     return [desk.uploaded(one.removeprefix("upload:")) for one in keys]
+
+
+def uploaded(desk: Desk, asked: Asked, name: str) -> Path | None:
+    """The uploaded public file whose key a field holds, if it holds one."""
+    key = said(asked, name)
+    return desk.uploaded(key.removeprefix("upload:")) if key else None
 
 
 def groups(asked: Asked) -> Groups:
@@ -114,6 +125,11 @@ def _moment(asked: Asked, name: str) -> datetime:
     from datetime import datetime
 
     text = said(asked, name)
+    if not text:
+        raise InvalidParameter(
+            "periods go `from` a public date `to` another, which is not in them any more: "
+            f"`{name}` is missing; nothing was charged"
+        )
     try:
         return datetime.fromisoformat(text)
     except ValueError:

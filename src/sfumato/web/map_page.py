@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from sfumato.errors import InvalidParameter
 from sfumato.web.answers import check_csrf, fields, go_to, in_thread, page
-from sfumato.web.asked import PERIODS, Asked, images, release_options, said
+from sfumato.web.asked import PERIODS, Asked, images, release_options, said, uploaded
 from sfumato.web.desk import MANY, OUTLINE, PUBLIC, SAVED
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _released(desk: Desk, asked: Mapping[str, str], key: str) -> ReleaseResult:
         place = desk.place(key)
         place.mkdir(parents=True, exist_ok=True)
         over = _over(desk, asked, key, options["groups"])
-        drawn = _upload(desk, asked, "outline")
+        drawn = uploaded(desk, asked, "outline")
         result = release_heatmap(
             source,
             **options,
@@ -155,11 +155,6 @@ def _released(desk: Desk, asked: Mapping[str, str], key: str) -> ReleaseResult:
     return result
 
 
-def _upload(desk: Desk, asked: Asked, name: str) -> Path | None:
-    key = said(asked, name)
-    return desk.uploaded(key.removeprefix("upload:")) if key else None
-
-
 def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
     """The public image under the maps, kept beside them: one for all, or one called as each value."""
     from sfumato.heatmap.export import of_group
@@ -167,7 +162,7 @@ def _over(desk: Desk, asked: Asked, key: str, groups: Any) -> Path | None:
 
     stimuli = images(desk, asked)
     if not stimuli:
-        georeferenced = _upload(desk, asked, "ground")
+        georeferenced = uploaded(desk, asked, "ground")
         if georeferenced is None:
             return None
         return desk.public_copy(key, georeferenced, f"ground{georeferenced.suffix}")

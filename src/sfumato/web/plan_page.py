@@ -22,6 +22,7 @@ from sfumato.web.asked import (
     release_options,
     said,
     ticked,
+    uploaded,
     users,
     whole,
 )
@@ -125,6 +126,7 @@ def _priced(desk: Desk, asked: Asked, left: dict[str, Any] | None) -> dict[str, 
         options = release_options(desk, asked)
         source = desk.source(said(asked, "file"))
         planned = plan_release(source, **options).result
+        _ground_fits(desk, asked)
     except SfumatoError as refused:
         return {
             "problem": str(refused),
@@ -136,6 +138,23 @@ def _priced(desk: Desk, asked: Asked, left: dict[str, Any] | None) -> dict[str, 
         "priced": as_text(planned).splitlines(),
         "left": None if left is None else left | {"pays": True},
     }
+
+
+def _ground_fits(desk: Desk, asked: Asked) -> None:
+    """Refuse, before a release is pressed, the public files that do not lie on the area."""
+    from sfumato.heatmap import public_area
+    from sfumato.heatmap.export.ground import check_ground
+
+    over, outline = uploaded(desk, asked, "ground"), uploaded(desk, asked, "outline")
+    if said(asked, "images") or (over is None and outline is None):
+        return
+    area = public_area(
+        bounds(asked),
+        plane=ticked(asked, "plane"),
+        crs=said(asked, "crs") or None,
+        levels=whole(asked, "levels", 8),
+    )
+    check_ground(area, over=over, outline=outline)
 
 
 def _picture(asked: Asked, epsilon: str, found: HeatmapPlan) -> str | None:

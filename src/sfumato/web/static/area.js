@@ -129,6 +129,8 @@ const send = async (file, query) => told(await fetch(`/ground${query}`, {
 /** @param {unknown} problem */
 const words = (problem) => (problem instanceof Error ? problem.message : String(problem));
 
+/** @type {Record<string, string>} */
+const grounds = {};
 at("ground").addEventListener("change", async () => {
   const file = at("ground").files?.[0];
   if (!file) return;
@@ -149,7 +151,8 @@ at("ground").addEventListener("change", async () => {
     }
     if (!whole()) say(ground.bounds);
     fit();
-    at("ground-said").textContent = `${ground.file} (sha256 ${ground.sha256.slice(0, 12)}), declared public by you: maps are drawn over it.`;
+    grounds[image ? "image" : "outline"] = `${ground.file} (sha256 ${ground.sha256.slice(0, 12)})`;
+    at("ground-said").textContent = `${Object.values(grounds).join(" and ")}, declared public by you: maps are drawn over ${Object.keys(grounds).length > 1 ? "both" : "it"}.`;
     changed();
   } catch (problem) {
     at("ground-said").textContent = words(problem);

@@ -10,7 +10,7 @@ const slider = at("slider");
 /** @type {string[]} */
 const steps = (slider.dataset.values ?? "").split(",");
 const sides = ["west", "south", "east", "north"];
-const UNSENT = ["csrf", "key", "title", "note", "outline", "ground"];
+const UNSENT = ["csrf", "key", "title", "note"];
 let waiting = 0;
 let asked = 0;
 
@@ -57,7 +57,7 @@ async function plan() {
     at("forecast").textContent = found.forecast.slice(gap + 1).filter((/** @type {string} */ one) => one).join("\n");
     at("numbers").textContent = gap < 0 ? "" : found.forecast.slice(0, gap).join("\n");
     at("in-numbers").hidden = gap < 0;
-    at("price").textContent = found.price ? `${found.price.words}${found.price.count > 1 ? ` for ${found.price.count} maps` : ""}` : `epsilon ${at("epsilon").value}`;
+    at("price").textContent = found.price ? `${found.price.words}${found.price.count > 1 ? ` for ${found.price.count} maps` : ""}` : found.problem ? "" : `epsilon ${at("epsilon").value}`;
     at("city").hidden = !found.picture;
     if (found.picture) at("picture").src = found.picture;
   } catch (problem) {
@@ -82,6 +82,8 @@ maker.addEventListener("submit", async (event) => {
     at("ledger").value = made.ledger;
     at("made").textContent = `Made: ${made.ledger}`;
     at("made").className = "";
+    at("no-ledger")?.remove();
+    at("making").open = false;
     at("ledger").focus();
     plan();
   } catch (problem) {
@@ -90,9 +92,25 @@ maker.addEventListener("submit", async (event) => {
   }
 });
 
-form.addEventListener("submit", () => {
+// A refusal is told beside the button, and what was filled in stays. The release goes on if the tab is closed.
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
   at("go").disabled = true;
-  at("go").textContent = "Releasing: it is charged once, and you may close this tab";
+  at("going").textContent = "Releasing: it is charged once, and you may close this tab.";
+  at("refused").textContent = "";
+  try {
+    const made = await told(await fetch(form.action, {
+      method: "POST",
+      headers: { accept: "application/json", "content-type": "application/json", "x-csrf-token": csrf() },
+      body: JSON.stringify(Object.fromEntries(new FormData(form))),
+    }));
+    location.assign(made.address);
+  } catch (problem) {
+    at("going").textContent = "";
+    at("refused").textContent = problem instanceof Error ? problem.message : String(problem);
+    at("go").disabled = false;
+    plan();
+  }
 });
 
 plan();

@@ -90,7 +90,8 @@ def _formats(*, degrees: bool) -> list[dict[str, str]]:
     return [
         {"suffix": one.suffix, "description": one.description}
         for one in registered_formats().values()
-        if (degrees or not one.degrees_only)
+        if one.suffix != ".tiff"  # which is .tif again
+        and (degrees or not one.degrees_only)
         and all(importlib.util.find_spec(name) for name in one.packages)
     ]
 
@@ -312,19 +313,20 @@ def _written(desk: Desk, ref: str, suffix: str) -> Path:
     if suffix == ".json":
         return saved
     ground = desk.ground(key)
-    target = _target(saved.with_suffix(suffix), ground)
+    target = _target(saved.with_suffix(suffix), ground, suffix)
     with desk.at_work(f"{ref}{suffix}"):
         if not target.is_file():
             draw_map(saved, [target], **ground)
     return target
 
 
-def _target(path: Path, ground: Ground) -> Path:
-    """Another file once there is another outline, which was sent later."""
+def _target(path: Path, ground: Ground, suffix: str) -> Path:
+    """Another file once there is another outline, which was sent later; its suffix may have two dots."""
     drawn = ground["outline"]
     if drawn is None:
         return path
-    return path.with_name(f"{path.stem}-{drawn.stat().st_mtime_ns}{path.suffix}")
+    stem = path.name.removesuffix(suffix)
+    return path.with_name(f"{stem}-{drawn.stat().st_mtime_ns}{suffix}")
 
 
 def _filmed(desk: Desk, ref: str) -> Path:
@@ -334,7 +336,7 @@ def _filmed(desk: Desk, ref: str) -> Path:
     if not desk.about(key).get("film"):
         raise InvalidParameter("a film is of the periods of one release; nothing was written")
     ground = desk.ground(key)
-    target = _target(desk.place(key) / "film.html", ground)
+    target = _target(desk.place(key) / "film.html", ground, ".html")
     with desk.at_work(f"{key}film"):
         if not target.is_file():
             map_timelapse(desk.files(key), target, **ground)

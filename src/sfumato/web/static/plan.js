@@ -31,6 +31,7 @@ for (const one of form.elements) {
 slider.setAttribute("aria-valuetext", `epsilon ${steps[Number(slider.value)]}`);
 
 function soon() {
+  at("refused").textContent = "";
   slider.setAttribute("aria-valuetext", `epsilon ${at("epsilon").value}`);
   window.clearTimeout(waiting);
   waiting = window.setTimeout(plan, 250);

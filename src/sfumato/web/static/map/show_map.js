@@ -199,6 +199,7 @@ export async function showMap(element, view, options = {}) {
       for (const zone of one.zones) {
         const row = make("tr"), name = make("th", "", zone.name);
         name.setAttribute("scope", "row");
+        if (zone.remark) name.append(make("div", "sf-hint", zone.remark));
         row.append(name, ...[zone.users ?? zone.rows, zone.low, zone.high].map((n) => make("td", "", whole(n))));
         table.append(row);
       }

@@ -81,6 +81,7 @@ function drawing(shown) {
   map.on("mouseup", () => {
     if (!pressed) return;
     pressed = false;
+    at("area-said").textContent = "Now name it below and add it.";
     at("area-name").focus();
   });
   map.on("click", (/** @type {any} */ event) => {

@@ -229,7 +229,7 @@ export async function showMap(element, view, options = {}) {
   /** @param {number} n */
   const turnTo = (n) => { shown = n; options.moved?.(n); };
   if (view.maps.length > 1 && options.only === undefined)
-    panel.append(slider(/^\d|day$|^\d\dh$/.test(now().group) ? "Period" : "Map", view.maps.length - 1, 0, (n) => view.maps[n].group || view.maps[n].name, turnTo));
+    panel.append(slider(/^\d{4}-|day$|^\d\dh$/.test(now().group) ? "Period" : "Map", view.maps.length - 1, 0, (n) => view.maps[n].group || view.maps[n].name, turnTo));
   if (view.maps.some((one) => one.uncertainty)) {
     const button = /** @type {HTMLButtonElement} */ (make("button", "", "Uncertainty"));
     button.type = "button";

@@ -42,7 +42,7 @@ const placing = () => {
   const scale = flat ? Math.min(wide, high) : wide;
   // In the middle of what is left of the picture.
   const left = (WIDE - scale * (east - west)) / 2, low = flat ? (HIGH + scale * (north - south)) / 2 : HIGH / 2;
-  const at = (/** @type {number} */ x, /** @type {number} */ y) => [left + (x - west) * scale, low - (flat ? (y - south) * scale : 0)];
+  const at = (/** @type {number} */ x, /** @type {number} */ y) => [left + (x - west) * scale, low - (y - south) * scale]  // beside a line lies only its plan;
   /** @param {Place} one */
   const of = (one) => {
     const node = drawn?.nodes[drawn.names.indexOf(one.name ?? "")];
@@ -148,7 +148,8 @@ stream.addEventListener("state", async (event) => {
   asked = true;  // once: the site does not change while it is watched
   try {
     drawn = (await told(await fetch(`/sources/site.json?port=${encodeURIComponent(port)}`))).drawn;
-    if (drawn && !get("plan-bounds").value) get("plan-bounds").value = drawn.box.map((n) => Number(n.toPrecision(6))).join(",");
+    // A line has no height, and a plan must.
+    if (drawn && drawn.kind !== "line" && !get("plan-bounds").value) get("plan-bounds").value = drawn.box.map((n) => Number(n.toPrecision(6))).join(",");
     slide();
   } catch {
     asked = false;
@@ -157,7 +158,10 @@ stream.addEventListener("state", async (event) => {
 stream.addEventListener("away", () => { get("status").textContent = `No collector answers at port ${port} of this machine; trying again.`; });
 stream.addEventListener("error", () => { get("status").textContent = "This page's server does not answer; trying again."; });
 
-get("plan").addEventListener("change", async () => {
+get("plan").addEventListener("change", lay);
+get("plan-bounds").addEventListener("change", lay);
+
+async function lay() {
   const file = get("plan").files?.[0];
   if (!file) return;
   try {
@@ -172,4 +176,4 @@ get("plan").addEventListener("change", async () => {
   } catch (problem) {
     get("plan-said").textContent = problem instanceof Error ? problem.message : String(problem);
   }
-});
+}

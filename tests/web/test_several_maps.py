@@ -124,12 +124,28 @@ def test_weeks_and_teams_are_priced_before_a_row_is_read(
     assert "2026-01-31" in wrong["problem"]
 
 
-def test_an_outline_is_something_to_draw_on(client: TestClient) -> None:
+def test_an_outline_is_something_to_draw_on(client: TestClient, desk: Desk, tmp_path: Path) -> None:
     line = {"type": "LineString", "coordinates": [[11.2, 43.7], [11.3, 43.8]]}
     sent = client.post("/ground", content=json.dumps(line), headers={"x-file-name": "l.geojson"})
     assert sent.json()["ground"]["lines"] == [[[11.2, 43.7], [11.3, 43.8]]]
     broken = client.post("/ground", content=b"{", headers={"x-file-name": "l.geojson"})
     assert broken.status_code == 422
+    # One that misses the area is refused before Release, and one that lies there changes no format.
+    table, book = tmp_path / "people.csv", desk.folder / "people.ledger"
+    table.write_text("\n".join(["user,x,y", *(f"u{n},11.24,43.75" for n in range(30))]))
+    Ledger.create(book, PureDP(1), unit="user", source="people")
+    asked = {
+        "file": str(table), "ledger": str(book), "epsilon": "1", "user": "user", "x": "x", "y": "y",
+        "outline": sent.json()["file"], "levels": "6", "key": KEY,
+    }  # fmt: skip
+    here = {"west": "11.2", "south": "43.7", "east": "11.3", "north": "43.8"}
+    assert "the public area is missing" in client.post("/release", json=asked).text
+    missed = client.get("/plan.json", params=asked | here | {"south": "44", "north": "44.1"}).json()
+    assert "none there" in missed["problem"]
+    assert client.get("/plan.json", params=asked | here).json()["problem"] == ""
+    assert client.post("/release", json=asked | here).status_code == 201
+    for suffix, first in ((".csv", "level,"), (".h3.csv", "h3,")):
+        assert client.get(f"/maps/{KEY}/map{suffix}").text.startswith(first), suffix
 
 
 def test_an_audit_is_watched_stopped_and_kept_and_runs_nobody_elses_code(

@@ -115,7 +115,10 @@ at("move").addEventListener("click", () => {
   moving = !moving;
   at("move").setAttribute("aria-pressed", String(moving));
 });
-for (const side of sides) at(side).addEventListener("input", show);
+for (const side of sides) {
+  at(side).addEventListener("input", show);
+  at(side).addEventListener("change", fit);  // a city that is typed is a dot on the world
+}
 show();
 
 // public files of the user's own

@@ -16,7 +16,11 @@ const view = await told(await fetch(box.dataset.view ?? "", { headers: { accept:
 if (view) {
   const shown = await showMap(box, view, {
     promise: false,
-    moved: (n) => { if (at("area-group") && view.grounds.length > 1) at("area-group").value = view.maps[n].group; },
+    moved: (n) => {
+      // What is downloaded is what is looked at.
+      if (at("which")) { at("which").selectedIndex = n; at("which").dispatchEvent(new Event("change")); }
+      if (at("area-group") && view.grounds.length > 1) at("area-group").value = view.maps[n].group;
+    },
   });
   if (at("area-group") && view.grounds.length > 1) at("area-group").value = view.maps[0].group;
   drawing(shown);

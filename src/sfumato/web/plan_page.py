@@ -143,7 +143,7 @@ def _priced(desk: Desk, asked: Asked, left: dict[str, Any] | None) -> dict[str, 
 def _ground_fits(desk: Desk, asked: Asked) -> None:
     """Refuse, before a release is pressed, the public files that do not lie on the area."""
     from sfumato.heatmap import public_area
-    from sfumato.heatmap.export.ground import check_ground
+    from sfumato.heatmap.export import WriteOptions, check_outputs
 
     over, outline = uploaded(desk, asked, "ground"), uploaded(desk, asked, "outline")
     if said(asked, "images") or (over is None and outline is None):
@@ -154,7 +154,7 @@ def _ground_fits(desk: Desk, asked: Asked) -> None:
         crs=said(asked, "crs") or None,
         levels=whole(asked, "levels", 8),
     )
-    check_ground(area, over=over, outline=outline)
+    check_outputs([], area, options=WriteOptions(over=over, outline=outline))
 
 
 def _picture(asked: Asked, epsilon: str, found: HeatmapPlan) -> str | None:

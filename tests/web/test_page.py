@@ -128,6 +128,15 @@ def test_a_map_is_planned_released_downloaded_and_checked_and_no_row_is_shown(
         assert not any(one.encode() in answer for answer in said)
 
 
+def test_a_refusal_calls_an_upload_as_its_owner_does(client: TestClient, desk: Desk) -> None:
+    headers = head(client)
+    sent = client.post("/files", content=b"\0", headers=headers | {"x-file-name": "people.parquet"})
+    answer = client.get("/table", params={"file": sent.json()["file"]}, headers=headers)
+    assert answer.status_code == 422
+    assert "people.parquet" in answer.json()["error"]["message"]
+    assert str(desk.private()) not in answer.text
+
+
 def test_numbers_that_are_none_are_refused_before_anything_is_charged(
     client: TestClient, desk: Desk, rows: Path
 ) -> None:

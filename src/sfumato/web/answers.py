@@ -99,6 +99,7 @@ def answering(
             code = exit_code(problem)
             status = 413 if isinstance(problem, TooLarge) else STATUS.get(code, 400)
             said = "; ".join([str(problem), *getattr(problem, "__notes__", ())])
+            said = request.app.state.desk.named(said)
             return refuse(request.scope, said, status=status, code=code)
         except OSError as problem:
             named = Path(str(problem.filename)).name if problem.filename else "a file"

@@ -20,7 +20,7 @@ from sfumato.cli.main import app
 from sfumato.privacy import FlippedEdge, Ledger, PureDP
 from sfumato.privacy.ledger import delivery
 from sfumato.privacy.runs import kept_runs
-from sfumato.records import sources
+from sfumato.records.engines import databases
 from sfumato.records.engines.duckdb import duckdb_engine
 from sfumato.sensing import read_readings
 
@@ -229,7 +229,7 @@ def test_a_password_is_kept_nowhere_and_asked_for_again(
         made.execute(
             "create table trips as select i as cab, 0.5 as lon, 0.5 as lat from range(9) t(i)"
         )
-    monkeypatch.setattr(sources, "connected", connected)
+    monkeypatch.setattr(databases, "connected", connected)
     Ledger.create("a.ledger", PureDP(2), unit="user", source="city")
     words = ["heatmap", "release", "trips", "--connection", SECRET, "--user", "cab", "--plane",
              "--bounds", "0,0,1,1", "--levels", "3", "--epsilon", "1", "--method", "laplace",

@@ -27,7 +27,7 @@ from tests.cli.sense_runs import (
 )
 
 from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy
-from sfumato.privacy import ZCDP, Ledger
+from sfumato.privacy import ZCDP, Ledger, PureDP
 from sfumato.sensing import Readings, read_readings, release_readings, resume_readings
 from sfumato.sensing.pipeline import Windows
 from sfumato.sensing.release import Snapshot
@@ -189,11 +189,6 @@ def test_files_that_are_no_tables_cost_nothing(
             release(rho=""),
             "say what one reading costs: --epsilon with --delta, or --rho (or, to",
         ),
-        (
-            2,
-            release("--epsilon", "1", "--delta", "0", rho=""),
-            "sensors add Gaussian noise, which needs --delta",
-        ),
         (2, release("--share", "3"), "--share stands alone"),
         (2, release(rho="0"), "noise cannot cost nothing"),
         (2, release(rho="-1"), "rho must"),
@@ -284,12 +279,12 @@ def test_the_ledger_of_other_sensors_does_not_pay() -> None:
             assert sentence.endswith("; nothing was charged")
 
 
-def test_a_budget_without_a_delta_has_no_shares() -> None:
+def test_a_budget_without_a_delta_pays_for_laplace_noise_alone() -> None:
     hall()
     done("ledger", "site.json", "pure.ledger", "--epsilon", "1", "--delta", "0")
-    sentence = refused(2, *release("--ledger", "pure.ledger", "--share", "2", rho=""))
-    assert sentence.startswith("Gaussian noise needs a budget with a delta, got epsilon 1")
     assert "nothing was released" in refused(3, *release("--ledger", "pure.ledger"))
+    done(*release("--ledger", "pure.ledger", "--share", "2", rho=""))
+    assert read_readings("r.json").snapshots[0].guarantee.loss == PureDP("1/2")
 
 
 # outputs

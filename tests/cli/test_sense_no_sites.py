@@ -206,11 +206,6 @@ def test_a_damaged_site_is_refused(change: str) -> None:
     ("code", "words", "sentence"),
     [
         (2, "plan site.json", "say what one reading costs"),
-        (
-            2,
-            "plan site.json --epsilon 1 --delta 0",
-            "sensors add Gaussian noise, which needs",
-        ),
         (2, "plan site.json --rho 1 --plot p.pdf", "this is written as .png, got p.pdf"),
         (2, "ledger site.json new.ledger", "give the budget as --epsilon"),
         (8, "ledger site.json hall.ledger --rho 1", "hall.ledger"),

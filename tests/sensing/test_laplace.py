@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from numpy.random import Generator
 from scipy import stats
 from tests.chance import LEVEL
 
+from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import ApproxDP, MovedMass, PureDP, SwappedCells
 from sfumato.sensing import (
@@ -28,6 +32,9 @@ from sfumato.sensing import (
     unseal_readings,
 )
 from sfumato.sensing.diagnostics.misfit import DOUBTFUL, misfit
+from sfumato.sensing.model.changes import Largest
+from sfumato.sensing.model.l1_changes import l1_changes
+from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import weighted
 from sfumato.sensing.model.sensitivity import l1_sensitivity
@@ -206,3 +213,27 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="l1"):
         NoisePlan.from_json(told)
     assert plan(site, ApproxDP(1, "1e-6")).sensitivity.l1 is None
+
+
+@dataclass(frozen=True, eq=False)
+class Louder(HeatLine):
+    """Heat of a source twice as strong, derived from ours, which says its own changes."""
+
+    kind: ClassVar[str] = "louder"
+
+    def columns(self, cells: npt.ArrayLike) -> FloatArray:
+        return 2 * super().columns(cells)
+
+    def changes(self, *, over_distance: bool) -> Largest:
+        found = super().changes(over_distance=over_distance)
+        return replace(found, l2=2 * found.l2, per_sensor=2 * found.per_sensor)
+
+
+@pytest.mark.unit
+def test_what_is_known_of_ours_is_not_believed_of_one_that_says_its_own_changes() -> None:
+    line = heat_line(sources=40, sensors=8, diffusion_time=0.02)
+    louder = Louder(**{one.name: getattr(line, one.name) for one in fields(line)})
+    moved = np.abs(np.diff(louder.columns(np.arange(40)), axis=1)).sum(axis=0).max()
+    step = 1 / 40
+    assert l1_changes(louder, over_distance=True) >= moved / step
+    assert l1_changes(line, over_distance=True) < moved / step

@@ -165,6 +165,7 @@ def release_readings(
             charged.
 
     >>> import tempfile
+    >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line, open_ledger
     >>> line = heat_line(sources=100, sensors=20, diffusion_time=0.05)
     >>> hall = describe_site("hall", operator=line, radius="1/100", unit="mass", per_source=1).site

@@ -94,7 +94,7 @@ def protect_starts(
     >>> path = Graph([(0, 1), (1, 2), (2, 3)])
     >>> found = protect_starts(path, spread=Spread(0.5, 2), target=1, within=1)
     >>> found.epsilon, found.loss <= 1 < found.next_loss, found.pairs
-    (Fraction(71, 100), True, 3)
+    (Fraction(66, 125), True, 3)
     """
     if not 0 < target < math.inf:
         raise InvalidParameter(

@@ -220,6 +220,12 @@ class GraphDiffusion(Operator):
             return no_change(self)
         return graph_changes(self, over_distance=over_distance)
 
+    def l1_changes(self, *, over_distance: bool) -> float:
+        """The same in l1, edge by edge."""
+        from sfumato.sensing.model.graph_sensitivity import graph_l1_changes
+
+        return graph_l1_changes(self, over_distance=over_distance)
+
     @property
     def in_space(self) -> bool:
         """Sensors sit on nodes."""

@@ -45,6 +45,12 @@ class HeatOperator(Operator):
 
         return heat_changes(self, over_distance=over_distance)
 
+    def l1_changes(self, *, over_distance: bool) -> float:
+        """The same in l1, move by move."""
+        from sfumato.sensing.model.heat_changes import heat_l1_changes
+
+        return heat_l1_changes(self, over_distance=over_distance)
+
     def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:
         """Changes of single sensors at evenly spaced places."""
         from sfumato.sensing.model.heat_changes import sampled_changes

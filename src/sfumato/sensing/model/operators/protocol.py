@@ -193,6 +193,18 @@ class Operator(Protocol):
             )
         return column_changes(self, over_distance=over_distance)
 
+    def l1_changes(self, *, over_distance: bool) -> float:
+        """A bound of what all sensors together change in l1 that is tighter than `changes` gives; or infinity.
+
+        Laplace noise is calibrated to the least of both, so it must not be too small either. Whoever overrides
+        `changes` overrides this too, or it is not asked.
+        """
+        from sfumato.sensing.model.l1_changes import column_l1_changes
+
+        if not columns_tell_all(self):
+            return math.inf
+        return column_l1_changes(self, over_distance=over_distance)
+
     def sampled_changes(self, *, over_distance: bool) -> FloatArray | None:  # noqa: ARG002
         """Changes of single sensors at some places (sensors by places), to compare sets; None to use cells."""
         return None

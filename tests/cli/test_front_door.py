@@ -472,7 +472,9 @@ def test_the_demo_writes_no_private_value(monkeypatch: pytest.MonkeyPatch) -> No
         words = re.sub(r"<td>[-0-9.e%]*</td>", "<td></td>", page)
         # What is recovered from sensors is told in words of its own; its people are not those of
         # the city.
-        words = re.sub(r"(explains what it got: |community it came from: |off by )[^\n]*", "", words)
+        words = re.sub(
+            r"(explains what it got: |community it came from: |off by )[^\n]*", "", words
+        )
         words = re.sub(r"set [0-9a-f]{16}", "set", words)
         for name in ("corridor", "network"):
             del found[name]

@@ -237,3 +237,12 @@ def test_what_is_known_of_ours_is_not_believed_of_one_that_says_its_own_changes(
     step = 1 / 40
     assert l1_changes(louder, over_distance=True) >= moved / step
     assert l1_changes(line, over_distance=True) < moved / step
+
+
+@pytest.mark.unit
+def test_sources_move_within_a_single_cell_too() -> None:
+    line = heat_line(sources=1, sensors=3, diffusion_time=0.02)
+    # No sum of absolute values is below the root of the sum of squares.
+    assert l1_changes(line, over_distance=True) >= line.changes(over_distance=True).l2 > 1
+    node = graph_diffusion(Graph([], nodes=1), rate=1.0)
+    assert l1_changes(node, over_distance=True) == 0

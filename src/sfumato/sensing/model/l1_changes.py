@@ -18,8 +18,6 @@ def l1_changes(operator: Operator, *, over_distance: bool) -> float:
     move changes most are others for every move. What is known of a class is not believed of one that is
     derived from it and says its `changes` itself.
     """
-    if operator.space.size == 1:
-        return 0.0
     found = operator.changes(over_distance=over_distance)
     count = len(found.per_sensor)
     more = (1 + found.error) * (1 + (count + 16) * 2 * UNIT)

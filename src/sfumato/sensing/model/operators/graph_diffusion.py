@@ -224,6 +224,8 @@ class GraphDiffusion(Operator):
         """The same in l1, edge by edge."""
         from sfumato.sensing.model.graph_sensitivity import graph_l1_changes
 
+        if self.space.size == 1:
+            return 0.0
         return graph_l1_changes(self, over_distance=over_distance)
 
     @property

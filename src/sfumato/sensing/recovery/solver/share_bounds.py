@@ -199,7 +199,7 @@ def _newton(
     right[:, size] = (grad_w / diagonal) @ limit
     unit = 1 / np.sqrt(np.abs(np.diagonal(system, axis1=1, axis2=2)))
     system *= unit[:, :, np.newaxis] * unit[:, np.newaxis, :]
-    solved = np.linalg.solve(system, (right * unit)[..., np.newaxis])[..., 0] * unit
+    solved = _solved(system, right * unit) * unit
     move_x, multiplier = solved[:, :size], solved[:, size]
     move_v = move_x @ onto.T
     reach = np.matmul(by_cell, move_v[..., np.newaxis])[..., 0]
@@ -220,6 +220,20 @@ def _newton(
     )
     step = _line_search(values, moves, weight * move_x[:, pairs])[:, np.newaxis]
     return step * move_x, step * move_w, decrement
+
+
+def _solved(systems: FloatArray, rights: FloatArray) -> FloatArray:
+    """The solution of each; where rounding left one singular, the shortest of those that come nearest.
+
+    Any z proves a bound, so that such a step costs tightness at most.
+    """
+    try:
+        return np.asarray(np.linalg.solve(systems, rights[..., np.newaxis])[..., 0])
+    except np.linalg.LinAlgError:
+        if len(systems) == 1:
+            return np.asarray(np.linalg.lstsq(systems[0], rights[0], rcond=None)[0])[np.newaxis]
+        parts = zip(systems, rights, strict=True)
+        return np.concatenate([_solved(one[np.newaxis], right[np.newaxis]) for one, right in parts])
 
 
 def _line_search(values: FloatArray, moves: FloatArray, slope: FloatArray) -> FloatArray:

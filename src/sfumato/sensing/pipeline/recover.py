@@ -146,7 +146,7 @@ def recover_sources(
     )
     complete(readings, site=site, known=noise is not None or radius is not None)
     try:
-        read = merged(readings, site=site, noise=noise, time=time, average=average)
+        read = merged(readings, site=site, noise=noise, time=time, average=average, weigh=True)
     except InvalidInput:
         not_a_site(readings)
         raise

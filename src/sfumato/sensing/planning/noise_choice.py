@@ -45,7 +45,7 @@ NOISIER = 1.06
 """Times the noise of one sigma that no sensor may have more of."""
 LOSES = 1.5
 """Times as far as with one sigma that readings may move more than promised, if the physics is 10 % wrong."""
-ENTRIES = 1 << 23
+ENTRIES = 1 << 21
 """Entries of the operator up to which it is tried unasked: some seconds."""
 
 

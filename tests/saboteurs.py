@@ -895,6 +895,21 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/sensing/test_noise_each.py::test_no_move_of_mass_costs_more_than_the_weighted_sensitivity[line]",
         "assert",
     ),
+    "noisier sensors taken unasked": Saboteur(
+        sensors.noisier_sensors_taken_unasked,
+        "tests/sensing/test_noise_each.py::test_the_rule_keeps_one_sigma_where_it_is_not_safe_or_not_worth_it",
+        "assert",
+    ),
+    "certificates that see an offset through gains": Saboteur(
+        sensors.offsets_seen_through_gains,
+        "tests/sensing/test_noise_each_offset.py::test_no_answer_and_no_certificate_hangs_on_the_offset",
+        "assert",
+    ),
+    "counts of a small device too steep": Saboteur(
+        networks.counts_too_steep,
+        "tests/network/test_twins.py::test_a_lattice_moves_no_further_than_its_noise_is_for",
+        "assert",
+    ),
     "gains rounded towards less noise": Saboteur(
         sensors.gains_rounded_the_wrong_way,
         "tests/sensing/test_noise_each.py::test_readings_are_divided_by_no_less_than_they_should_be",

@@ -127,6 +127,13 @@ static int64_t draw(const table *t, const uint8_t epoch[12], uint32_t n) {
   return sum;
 }
 
+/* ---- the lattice of a sensor: the unit of a count, by the four numbers of `sfumato sensor table` */
+static int64_t unit_of(int32_t count, int32_t multiplier, int shift, int64_t zero, int64_t limit) {
+  int64_t v = (int64_t)count * multiplier - zero + ((int64_t)1 << (shift - 1)), low = ((int64_t)1 << shift) - 1;
+  int64_t near = v < 0 ? -((-v + low) >> shift) : v >> shift;                     /* down, also below 0 */
+  return near > limit ? limit : near < -limit ? -limit : near;
+}
+
 /* ---- the packet, or 0 where the epoch does not hold its draws: begin a new one. `head` is the first 113 bytes and the name, as docs/reference/wire.md has them, status not masked */
 static void put64(uint8_t *p, uint64_t v) { for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> (56 - 8 * i)); }
 static size_t packet(uint8_t *out, const uint8_t *head, size_t n, const uint8_t step_key[32], const uint8_t check_key[32],
@@ -197,7 +204,14 @@ static void publish(const char *host, const char *port, const char *topic, const
   if (write(fd, out, size) != (ssize_t)size) fail("not ended");
   close(fd); freeaddrinfo(found);
 }
+static int lattices(void) {                                /* a count and its four numbers in each line, to units */
+  long count, multiplier; int shift; long long zero, limit;
+  while (scanf("%ld %ld %d %lld %lld", &count, &multiplier, &shift, &zero, &limit) == 5)
+    printf("%lld\n", (long long)unit_of((int32_t)count, (int32_t)multiplier, shift, zero, limit));
+  return 0;
+}
 int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "lattices")) return lattices();
   static uint8_t file[1 << 20], head[177], out[16384]; uint8_t step_key[32], check_key[32];
   static char line[4096]; char law[100]; table t; uint16_t sensors[1024]; int64_t units[1024];
   FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;

@@ -139,6 +139,12 @@ def draw(cipher, table, epoch, n):
     return total
 
 
+def unit_of(count, multiplier, shift, zero, limit):
+    """The lattice unit of a whole count of a sensor; the four numbers are its own, of `sfumato sensor table`."""
+    near = (count * multiplier - zero + (1 << (shift - 1))) >> shift
+    return max(-limit, min(limit, near))
+
+
 def packet(head, step_key, check_key, law, table, readings):
     """The bytes to send; `head` is the first 113 bytes and the name, the status in it not yet masked.
 

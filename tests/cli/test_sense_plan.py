@@ -16,7 +16,7 @@ from sfumato.cli.sense import plan as sense_plan
 from sfumato.figures.recovery.forecast_panels import draw_recovery_forecast
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, SwappedCells
 from sfumato.privacy.accounting.codec import encode
-from sfumato.sensing import Site, heat_line, linear, plan, read_site, resolution
+from sfumato.sensing import Site, heat_line, linear, plan, read_readings, read_site, resolution
 from sfumato.sensing.planning import design as designs
 from sfumato.sensing.planning import requirement as needs
 from sfumato.sensing.planning.forecast import Estimator, Scene, Trial
@@ -454,7 +454,7 @@ def test_plan_and_simulate_make_up_the_same_site() -> None:
     for on, *more in (("line", "--cells", "30"), ("plane",), ("graph", "--cells", "40")):
         words = ("--on", on, "--sensors", "9", "--seed", "3", *more)
         done("simulate", on, *words)
-        told = answer("plan", "--rho", "1", "--trials", "0", *words)
+        told = answer("plan", "--rho", "1", "--trials", "0", "--noise", "one", *words)
         site = read_site(f"{on}/site.json")
         assert len(site.sensors) == told["sensors"] == 9
         assert (site.name, told["site"]) == (f"simulated {on}", f"planned {on}")
@@ -496,3 +496,25 @@ def test_a_made_up_radius_is_exactly_a_hundredth() -> None:
 def test_a_plane_has_as_many_sensors_as_were_asked_for(count: str) -> None:
     told = answer("plan", "--on", "plane", "--sensors", count, "--rho", "1", "--trials", "0")
     assert told["sensors"] == int(count)
+
+
+def test_noise_for_each_is_taken_unasked_written_and_released_with() -> None:
+    """By the rule on a graph of two communities; --site-out has the gains, and release takes them."""
+    done("simulate", "net", "--on", "graph", "--cells", "40", "--seed", "3")
+    words = ("plan", "net/site.json", "--epsilon", "2", "--trials", "0")
+    told = answer(*words, "--site-out", "each.json")
+    assert told["noise_choice"] == {"kind": "each", "asked": "auto", "reason": "gains"}
+    site = read_site("each.json")
+    assert plan(site, ApproxDP(2, "1e-6")).sigmas.tolist() == told["noise_each"]["sigmas"]
+    text = done(*words).stdout
+    assert "--noise one plans one sigma" in text
+    assert "(--site-out writes it)" in text
+    assert "--noise each asks" in done(*words, "--noise", "one").stdout
+    beside = answer(*words, "--offset")
+    assert beside["noise_each"]["offset"]
+    done("ledger", "net/site.json", "net.ledger", "--epsilon", "2")
+    released = ("release", "net/readings.csv", "--ledger", "net.ledger", "--epsilon", "2")
+    done(*released, "--site", "each.json", "--out", "noisy.json")
+    assert read_readings("noisy.json").site.digest == site.digest
+    assert "got --noise one" in refused(2, *words, "--noise", "one", "--site-out", "x.json")
+    assert "--keep goes with --noise each" in refused(2, *words, "--keep", "0.5")

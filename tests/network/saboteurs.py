@@ -25,6 +25,11 @@ def silent_without_a_reading() -> None:
     daemon._made = on_change
 
 
+def counts_too_steep() -> None:
+    """A small device whose counts move its units further than the noise is for."""
+    network("sensors.microcontroller")._down = lambda number: int(number) + 1
+
+
 def dummies_not_masked() -> None:
     """The status byte as it is: everybody can tell a dummy."""
     wire = network("wire")

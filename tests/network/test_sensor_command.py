@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.network.ready import FakeClock, Given, Kept, make_sensor, make_site
+from tests.network.ready import SITE, FakeClock, Given, Kept, make_sensor, make_site
 from tests.test_light_path import HEAVY, MEASURE, MOST_MEGABYTES
 from typer.testing import CliRunner, Result
 
@@ -21,6 +23,7 @@ from sfumato.cli.main import app
 from sfumato.cli.network import light
 from sfumato.network import decode, embedded_broker
 from sfumato.network.sensors import Sensor, keep_rounds
+from sfumato.sensing.model.operators.weighted import weighted
 
 pytestmark = pytest.mark.unit
 
@@ -66,6 +69,33 @@ def test_plan_and_table_are_made_once(folder: Path) -> None:
     made = json.loads(run("sensor", "table", "door.toml", "table.bin", "--json").stdout)
     assert made["size"] == (folder / "table.bin").stat().st_size
     assert made["law"].startswith("gaussian|")
+
+
+def test_the_table_of_a_site_with_noise_for_each_says_each_sensors_lattice(folder: Path) -> None:
+    line = SITE.operator
+    gains = np.linspace(1, 4, len(SITE.sensors))
+    weighed = replace(SITE, operator=weighted(line, gains), step=Fraction(1, 64))
+    (folder / "site.json").unlink()
+    weighed.write(folder / "site.json")
+    config = make_sensor(folder, sensors=("0", "1"))
+    made = json.loads(run("sensor", "table", "door.toml", "table.bin", "--json").stdout)
+    assert [one["sensor"] for one in made["lattices"]] == ["0", "1"]
+    first, second = made["lattices"]
+    assert first["sigma"] / second["sigma"] == pytest.approx(gains[1] / gains[0])
+    told = run("sensor", "table", "door.toml", "again.bin").stdout
+    assert f"multiplier {second['multiplier']}, shift {second['shift']}" in told
+    # The largest of its own sensors is what the device is said to add.
+    assert (
+        f"noise of deviation {first['sigma'] / float(SITE.per_source or 1):.4g}"
+        in run("sensor", "run", "door.toml", "--dry-run").stdout
+    )
+    (folder / "site.json").unlink()
+    replace(weighed, step=Fraction(0)).write(folder / "site.json")
+    config.noise_plan.unlink()
+    assert run("sensor", "plan", "door.toml").exit_code == 0
+    refused = run("sensor", "table", "door.toml", "none.bin")
+    assert (refused.exit_code, "step 0" in refused.stderr) == (4, True)
+    assert not (folder / "none.bin").exists()
 
 
 def test_a_run_by_the_command_is_light_and_a_mistake_is_not(

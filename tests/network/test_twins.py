@@ -7,20 +7,23 @@ import queue
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.network import wire_answers
 from tests.network.mosquitto import running_mosquitto
 
 from sfumato.errors import NoiseExhausted
 from sfumato.network import BrokerConfig, MqttClient, decode, encode, is_checked, unseal_packets
-from sfumato.network.sensors import device_table
+from sfumato.network.sensors import DeviceLattice, device_lattice, device_table
 from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
 from sfumato.privacy.noise import keyed_draws
-from sfumato.sensing.release import MasterKey
+from sfumato.sensing.release import MasterKey, quantise
+from sfumato.sensing.release.exact import in_sources
 
 pytestmark = pytest.mark.golden
 
@@ -28,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 CONTRACT = json.loads((ROOT / "contracts" / "wire-v1.json").read_text())
 KNOWN: list[dict[str, Any]] = CONTRACT["answers"]
 REFUSED: list[dict[str, Any]] = CONTRACT["refused"]
+LATTICES: list[dict[str, Any]] = CONTRACT["lattices"]
 STATUSES = {"read": 0, "held": 1, "none": 2}
 
 
@@ -61,6 +65,7 @@ def request_of(answer: dict[str, Any]) -> str:
 def test_the_package_makes_the_known_packets_and_takes_their_noise_off() -> None:
     assert json.loads(json.dumps(wire_answers.answers())) == KNOWN
     assert json.loads(json.dumps(wire_answers.refused())) == REFUSED
+    assert json.loads(json.dumps(wire_answers.lattices())) == LATTICES
     for answer in REFUSED:
         law = GaussianLaw(answer["sigma"])
         with pytest.raises(NoiseExhausted):
@@ -106,6 +111,98 @@ def test_the_twin_in_c_gives_the_known_packets(c_twin: Path) -> None:
         assert run_c(c_twin, answer) == answer["payload"]
 
 
+def lattice_lines(of: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{count} {one['multiplier']} {one['shift']} {one['zero']} {one['limit']}"
+        for one in of for count in one["counts"]
+    ]  # fmt: skip
+
+
+def units_of(of: list[dict[str, Any]]) -> list[int]:
+    return [unit for one in of for unit in one["units"]]
+
+
+def units_in_c(program: Path, lines: list[str]) -> list[int]:
+    run = subprocess.run(
+        [str(program), "lattices"], input="\n".join(lines) + "\n", capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    return [int(one) for one in run.stdout.split()]
+
+
+def test_the_twin_in_c_has_the_lattice_of_each_sensor(c_twin: Path) -> None:
+    """Known answers, and the largest numbers that 64 bits must hold."""
+    assert units_in_c(c_twin, lattice_lines(LATTICES)) == units_of(LATTICES)
+    wide = DeviceLattice("x", 0, "1", 2**31 - 1, 61, 2**61 - 1, 2**48, 1.0, 1.0)
+    ends = [-(2**31), -1, 0, 1, 2**31 - 1]
+    for one in (wide, replace(wide, zero=-(2**61) + 1), replace(wide, shift=1)):
+        told = [asdict(one) | {"counts": ends, "units": [one.unit(x) for x in ends]}]
+        assert units_in_c(c_twin, lattice_lines(told)) == units_of(told)
+
+
+def test_a_lattice_moves_no_further_than_its_noise_is_for() -> None:
+    """To a unit what the package makes of the same readings; and never steeper than the plan counts."""
+    site, noise = wire_answers.weighted_site()
+    assert site.level is not None
+    assert site.per_source is not None
+    for told in LATTICES:
+        one = device_lattice(site, noise, told["sensor"])
+        gain = Fraction(float(site.gains[one.place]))
+        exact = gain * site.step / (site.per_source * Fraction(2) ** noise.exponent)
+        slope = Fraction(one.multiplier, 2**one.shift)
+        assert exact * (1 - Fraction(1, 2**30)) <= slope <= exact
+        counts = told["counts"][:-2]
+        ours = quantise(
+            in_sources(
+                np.array([float(x * site.step) for x in counts]), site,
+                level=site.level.of([one.sensor] * len(counts), None), exponent=noise.exponent,
+                gains=[float(gain)] * len(counts),
+            ),
+            noise.exponent,
+        )  # fmt: skip
+        assert np.abs(ours - [one.unit(x) for x in counts]).max() <= 1
+        assert one.sigma == pytest.approx(noise.sigmas[one.place] * float(site.per_source))
+        assert one.sigma / one.lattice == pytest.approx(float(noise.width))
+    sigmas = [one["sigma"] for one in LATTICES]
+    assert sigmas[0] / sigmas[1] == pytest.approx(3)
+    assert sigmas[2] / sigmas[0] == pytest.approx(32 / 11)
+
+
+def test_sensors_with_noise_of_their_own_from_counts_to_the_collector(
+    c_twin: Path, tmp_path: Path
+) -> None:
+    """Counts, units and packet by the device; read by the collector and, without noise, by the key holder."""
+    site, noise = wire_answers.weighted_site()
+    answer = dict(KNOWN[1]) | {"sensors": [0, 1, 3], "exponent": noise.exponent}
+    lattices = [device_lattice(site, noise, name) for name in ("0", "1", "3")]
+    counts = [330, 342, 321]
+    lines = [
+        f"{count} {one.multiplier} {one.shift} {one.zero} {one.limit}"
+        for count, one in zip(counts, lattices, strict=True)
+    ]
+    answer["units"] = units_in_c(c_twin, lines)
+    head = bytearray(head_of(KNOWN[1]))
+    head[12:28] = bytes.fromhex(site.digest[:32])
+    head[58:60] = noise.exponent.to_bytes(2, "big", signed=True)
+    answer["head"] = head.hex()
+    packet = decode(bytes.fromhex(run_c(c_twin, answer)))
+    assert is_checked(packet, bytes.fromhex(answer["check_key"]))
+    found = unseal_packets([packet], MasterKey(bytes.fromhex(answer["master_key"])), site=site)
+    assert site.level is not None
+    for row, one, count in zip(found.rows, lattices, counts, strict=True):
+        above = count * site.step - site.level.of([one.sensor], None)[0]
+        # In multiples of what a source adds, to half a unit of its own lattice.
+        per_source = float(site.per_source or 1)
+        assert row.sensor == one.sensor
+        assert abs(row.value * per_source - float(above)) <= one.lattice * 0.51
+    # What the collector recovers from: readings times gains, all with the packet's noise.
+    assert packet.deviation == packet.sigma * 2.0**noise.exponent
+    gains = site.gains[list(packet.sensors)]
+    assert np.array(packet.numbers()) / gains == pytest.approx(
+        np.array(packet.values) * 2.0**noise.exponent / gains
+    )
+
+
 def test_the_twin_in_c_refuses_draws_that_would_come_again(c_twin: Path) -> None:
     for answer in REFUSED:
         run = asked_c(c_twin, answer)
@@ -142,6 +239,8 @@ PROGRAM = """
 import sys, json
 sys.path.append("/")
 import sfumato_sensor as twin
+for line in json.load(open("/lattices.json")):
+    print(twin.unit_of(*[int(word) for word in line.split()]))
 for name in json.load(open("/cases.json")):
     one = json.load(open("/" + name + ".json"))
     with open("/" + name + ".table", "rb") as file:
@@ -175,6 +274,7 @@ def test_the_twin_in_micropython_gives_the_known_packets(tmp_path: Path) -> None
     shutil.copy(ROOT / "devices" / "micropython" / "sfumato_sensor.py", folder)
     names = [f"case{number}" for number in range(len(KNOWN + REFUSED))]
     (folder / "cases.json").write_text(json.dumps(names))
+    (folder / "lattices.json").write_text(json.dumps(lattice_lines(LATTICES)))
     for name, answer in zip(names, KNOWN + REFUSED, strict=True):
         given = {
             "head": head_of(answer).hex(), "law": law_of(answer),
@@ -191,4 +291,5 @@ def test_the_twin_in_micropython_gives_the_known_packets(tmp_path: Path) -> None
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     known = [answer["payload"] for answer in KNOWN]
-    assert run.stdout.split() == known + ["refused"] * len(REFUSED)
+    units = list(map(str, units_of(LATTICES)))
+    assert run.stdout.split() == units + known + ["refused"] * len(REFUSED)

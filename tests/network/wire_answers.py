@@ -11,9 +11,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from sfumato.network import Packet, WireLoss, WireWindow, encode, sealed
+from sfumato.network.sensors import device_lattice
 from sfumato.network.wire import Status
-from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
+from sfumato.privacy import ZCDP, DiscreteGaussian, GaussianLaw, RoundedGaussianLaw
 from sfumato.privacy.noise import keyed_draws
+from sfumato.sensing import NoisePlan, Site, describe_site, heat_line, plan
+from sfumato.sensing.model.operators.weighted import weighted
 from sfumato.sensing.release import MasterKey, StepKeys
 from sfumato.sensing.release.keys import noise_key
 
@@ -102,6 +105,34 @@ def refused() -> list[dict[str, Any]]:
     return [whole | {"head": head.hex()}]
 
 
+def lattices() -> list[dict[str, Any]]:
+    """Counts of sensors of one site, each with its own noise, and the lattice units that they become."""
+    site, noise = weighted_site()
+    found = []
+    for name in ("0", "1", "3"):
+        one = device_lattice(site, noise, name)
+        # About its level, what is nearest to half a unit, and the ends of what fits.
+        level = site.level.of([name], None)[0] / site.step if site.level else 0
+        counts = [*range(int(level) - 40, int(level) + 44, 7), 0, 2**31 - 1, -(2**31)]
+        found.append(asdict(one) | {"counts": counts, "units": [one.unit(x) for x in counts]})
+    return found
+
+
+def weighted_site() -> tuple[Site, NoisePlan]:
+    """Four sensors of a corridor: gains 1, 3, none and 11/32, in a unit of its own, above a level.
+
+    With noise of round numbers, so that the answers do not hang on how a machine rounds exponentials.
+    """
+    line = heat_line(sources=16, sensors=4, diffusion_time=0.05)
+    made = describe_site(
+        "hall", operator=line, radius="1/8", unit="C", per_source="7/9", ambient="20.5",
+        offsets={"3": "-1/3"}, largest=12, step="1/16",
+    ).site  # fmt: skip
+    site = replace(made, operator=weighted(line, [1, 3, 0, 11 / 32]))
+    noise = plan(site, ZCDP("1/50"))
+    return site, replace(noise, exponent=-8, mechanism=DiscreteGaussian(4096))
+
+
 if __name__ == "__main__":
     json.dump(
         {
@@ -109,6 +140,7 @@ if __name__ == "__main__":
             "specification": "docs/reference/wire.md",
             "answers": answers(),
             "refused": refused(),
+            "lattices": lattices(),
         },
         sys.stdout,
         indent=1,

@@ -41,6 +41,19 @@ def gains_rounded_the_wrong_way() -> None:
     module._divisors = lambda per_source, gains: true(per_source, gains) * (1 - 2.0**-50)
 
 
+def noisier_sensors_taken_unasked() -> None:
+    """The rule that noise for each sensor is safe for other questions, not looked at."""
+    sensing("planning.noise_choice").NOISIER = float("inf")
+
+
+def offsets_seen_through_gains() -> None:
+    """Certificates for any offset that know nothing of a plain constant, where an offset adds the gains."""
+    import numpy as np
+
+    module = sensing("recovery.certified_error")
+    module.gains_of = lambda operator: np.ones(len(operator.sensors))
+
+
 def laplace_for_the_euclidean_length() -> None:
     """Laplace noise calibrated to how far readings move in l2, which sums exceed."""
     module = sensing("model.sensitivity")

@@ -60,11 +60,11 @@ def test_a_large_operator_is_never_formed(
 @pytest.mark.unit
 def test_whitening_makes_offset_and_noise_one() -> None:
     # Covariance sigma^2 I + offset^2 11' becomes sigma^2 I.
-    turned = whitened(np.eye(5), 0.3, 0.7)
+    turned = whitened(np.eye(5), 0.3, 0.7, np.ones(5))
     covariance = 0.09 * np.eye(5) + 0.49 * np.ones((5, 5))
     assert turned @ covariance @ turned.T == pytest.approx(0.09 * np.eye(5), abs=1e-14)
-    assert whitened(np.eye(5), 0.3, np.inf)[0] == pytest.approx(np.zeros(5))
-    assert np.array_equal(whitened(np.eye(5), 0.3, 0.0), np.eye(5))
+    assert whitened(np.eye(5), 0.3, np.inf, np.ones(5))[0] == pytest.approx(np.zeros(5))
+    assert np.array_equal(whitened(np.eye(5), 0.3, 0.0, np.ones(5)), np.eye(5))
 
 
 @pytest.mark.unit
@@ -351,7 +351,8 @@ def test_an_offset_has_the_error_of_least_squares(offset: float) -> None:
     assert fit_field(HALL, y, sigma=SIGMA).offset_error == 0
     # One that cannot be told from a source is as unsure as before.
     alike = np.column_stack([np.ones(4), [0.0, 2.0, 0.0, 2.0]])
-    one = _Scene(HALL, np.ones((1, 4)), np.array([SIGMA]), np.ones(4), SIGMA, 1.0, offset, 2)
+    four = part_of(HALL, np.arange(4))
+    one = _Scene(four, np.ones((1, 4)), np.array([SIGMA]), np.ones(4), SIGMA, 1.0, offset, 2)
     assert _offset_error(one, alike) == offset
 
 

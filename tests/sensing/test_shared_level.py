@@ -74,12 +74,14 @@ def test_what_a_source_makes_even_is_no_level() -> None:
     masses = np.zeros(wide.space.size)
     masses[100] = 3.0
     read = wide.readings(masses)
-    assert evenness(read[:, np.newaxis])[0] > MUCH
+    assert evenness(read[:, np.newaxis], np.ones(read.size))[0] > MUCH
     assert shared_level(wide, read, sigma=1e-3) is None
     narrow = heat_plane(sources=Grid(4), sensors=SPOTS, diffusion_time=0.001)
     found = shared_level(narrow, read, sigma=1e-3)
     assert found is not None
-    assert found.share == pytest.approx(evenness(read[:, np.newaxis])[0], rel=1e-3)
+    assert found.share == pytest.approx(
+        evenness(read[:, np.newaxis], np.ones(read.size))[0], rel=1e-3
+    )
     pair = heat_plane(sources=Grid(4), sensors=SPOTS[:2], diffusion_time=0.001)
     assert shared_level(pair, np.ones(2), sigma=1e-3) is None
 
@@ -87,7 +89,7 @@ def test_what_a_source_makes_even_is_no_level() -> None:
 @pytest.mark.unit
 def test_evenness_is_the_share_of_a_constant() -> None:
     columns = np.array([[1.0, 3.0, 0.0], [1.0, 1.0, 0.0]])
-    assert evenness(columns) == pytest.approx([1.0, 16 / 20, 0.0])
+    assert evenness(columns, np.ones(2)) == pytest.approx([1.0, 16 / 20, 0.0])
 
 
 @pytest.mark.statistical

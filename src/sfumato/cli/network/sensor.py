@@ -75,11 +75,15 @@ def table(
     file: Annotated[Path, typer.Argument(help="A new file for the device.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Write the table of a sensor's noise for a small device: C or MicroPython, in devices/."""
-    from sfumato.network.sensors import read_sensor_config, write_device_table
+    """Write the table of a sensor's noise for a small device: C or MicroPython, in devices/.
+
+    Where the site says how coarse readings are (its step), it also says the whole numbers by which the device
+    turns counts of each sensor into lattice units: each sensor its own, where each has its own noise.
+    """
+    from sfumato.network.sensors import read_sensor_config, table_lines, write_device_table
 
     made = write_device_table(read_sensor_config(sensor), file)
-    show(made.to_json(), f"{file}: {made.size:,} bytes, {made.law}", json=json)
+    show(made.to_json(), table_lines(made), json=json)
 
 
 @sentences

@@ -42,6 +42,7 @@ class Masses(StrEnum):
 class Noise(StrEnum):
     """How noise is shared out."""
 
+    auto = "auto"
     one = "one"
     each = "each"
 
@@ -79,14 +80,15 @@ def plan(
     noise: Annotated[
         Noise,
         typer.Option(
-            help="One sigma for all sensors, or each its own: the same cost, and more is told where it can be."
+            help="One sigma for all sensors, or each its own: the same cost, and more is told where it can be; "
+            "auto takes each where it tells twice as much and is safe, and says so."
         ),
-    ] = Noise.one,
+    ] = Noise.auto,
     keep: Annotated[
         float | None,
         typer.Option(
-            help="With --noise each: the share of its weight with one sigma that every sensor keeps (1/4 on "
-            "a graph, 9/10 elsewhere); 0 lets sensors be switched off.",
+            help="With --noise each: the share of its weight with one sigma that every sensor keeps (9/10); 0 "
+            "lets sensors be switched off.",
             min=0.0,
             max=1.0,
             show_default=False,
@@ -95,10 +97,19 @@ def plan(
     site_out: Annotated[
         Path | None,
         typer.Option(
-            help="With --noise each: write the site with that noise, to release with: a new .json file.",
+            help="Write the site with the noise planned, each sensor's own if it has one, to release with: a "
+            "new .json file.",
             show_default=False,
         ),
     ] = None,
+    offset: Annotated[
+        bool,
+        typer.Option(
+            "--offset",
+            help="All readings will share an offset that nobody knows (`recover --fit offset`): noise for each "
+            "counts what is left.",
+        ),
+    ] = False,
     on: Annotated[
         Where | None,
         typer.Option(
@@ -170,7 +181,13 @@ def plan(
     check_outputs([out] if out else [], {".html", ".png"}, reads=[site])
     check_outputs([site_out] if site_out else [], {".json"}, reads=[site])
     if site_out is not None and noise is Noise.one:
-        raise InvalidParameter("--site-out goes with --noise each; nothing was planned")
+        raise InvalidParameter(
+            "--site-out writes a site with noise for each, got --noise one; nothing was planned"
+        )
+    if keep is not None and noise is not Noise.each:
+        raise InvalidParameter(
+            f"--keep goes with --noise each, got {noise.value}; nothing was planned"
+        )
     options = synthetic(on, sensors, cells, diffusion_time, radius, length)
     if site is not None and options.given:
         raise InvalidParameter(
@@ -187,6 +204,7 @@ def plan(
             calibration=calibration.value,
             noise=noise.value,
             keep=keep,
+            offset=offset,
             sources=sources,
             masses=masses.value,
             trials=trials,

@@ -50,7 +50,7 @@ def draw_line_recovery(
     *,
     sensors: npt.ArrayLike,
     readings: npt.ArrayLike,
-    sigma: float,
+    sigma: float | FloatArray,
     fitted: npt.ArrayLike | None = None,
     sources: npt.ArrayLike | None = None,
     answer: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
@@ -70,7 +70,7 @@ def draw_line_recovery(
             total.
         sensors: Where the sensors are, one position each.
         readings: The noisy reading of each sensor.
-        sigma: The deviation of the noise of one reading, at least 0.
+        sigma: The deviation of the noise of one reading, at least 0; one for each sensor where they differ.
         fitted: What the estimate would read without noise: around it lies the band of two sigma
             that holds 95 % of readings, but across gaps of more than 3 usual distances of sensors.
             Without it, every reading has its own bar of that length.
@@ -98,7 +98,8 @@ def draw_line_recovery(
     read = vector("readings", readings, at.size, "sensors")
     fit = None if fitted is None else vector("fitted", fitted, at.size, "sensors")
     true = None if sources is None else vector("sources", sources, line.size, "cells")
-    if not 0 <= sigma < np.inf:
+    wide_noise = np.broadcast_to(np.asarray(sigma, dtype=np.float64), at.shape)
+    if not (np.isfinite(wide_noise) & (wide_noise >= 0)).all():
         raise InvalidParameter(
             f"sigma must be finite and at least 0, got {sigma}; nothing was drawn"
         )
@@ -113,7 +114,7 @@ def draw_line_recovery(
     _masses(upper, line, found, true, other)
     if bands:
         spans(upper, bands, least=(high - low) / 400)
-    _readings(lower, at, read, fit, sigma)
+    _readings(lower, at, read, fit, wide_noise)
     upper.tick_params(labelbottom=False)
     lower.set_xlabel("position", fontsize=FONT_LABEL, color=INK)
     for axis, of in ((upper, "mass"), (lower, f"reading, {unit}" if unit else "reading")):
@@ -231,11 +232,11 @@ def _least_step(line: Line, masses: FloatArray) -> float:
 
 
 def _readings(
-    axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | None, sigma: float
+    axis: Axes, at: FloatArray, read: FloatArray, fit: FloatArray | None, sigma: FloatArray
 ) -> None:
     heading(axis, "readings")
     order = np.argsort(at, kind="stable")
-    x, y = at[order], read[order]
+    x, y, sigma = at[order], read[order], sigma[order]
     small = 4.5 if x.size <= 200 else 2.5 if x.size <= 1000 else 1.2
     if fit is not None and np.unique(x).size > 1:
         _curve(axis, x, fit[order], sigma)
@@ -256,15 +257,15 @@ def _readings(
     axis.margins(y=0.06)
 
 
-def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: float) -> None:
+def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: FloatArray) -> None:
     """What the estimate would read, with its noise: only dotted where no sensor is for long."""
     said: tuple[str | None, str | None] = ("noise: two sigma, 95 %", "what the estimate would read")
     ends = stretches(x)
     for begin, end in pairwise(ends):
-        part, level = x[begin:end], curve[begin:end]
+        part, level, noise = x[begin:end], curve[begin:end], sigma[begin:end]
         if part[0] < part[-1]:
             axis.fill_between(
-                part, level - 2 * sigma, level + 2 * sigma, color=FOUND, alpha=0.14, linewidth=0,
+                part, level - 2 * noise, level + 2 * noise, color=FOUND, alpha=0.14, linewidth=0,
                 label=said[0],
             )  # fmt: skip
             axis.plot(part, level, color=FOUND, linewidth=1.5, label=said[1], zorder=3)
@@ -272,8 +273,8 @@ def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: float) -> None:
         else:  # a sensor far from all others
             axis.vlines(
                 part,
-                level - 2 * sigma,
-                level + 2 * sigma,
+                level - 2 * noise,
+                level + 2 * noise,
                 colors=FOUND,
                 alpha=0.35,
                 linewidth=1.2,

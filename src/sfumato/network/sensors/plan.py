@@ -27,7 +27,8 @@ class SensorPlan:
         window: The length of a window.
         budget: What the rounds of a window may cost together.
         cost: What one round costs, for all sensors of the site together.
-        sigma: The deviation of the noise on each reading, in the unit of the site's operator.
+        sigma: The deviation of the noise on each reading, in the unit of the site's operator; the largest of
+            this device's sensors, where each has its own.
         rounds: How many rounds a window has.
         paid_rounds: How many of them its budget pays for.
     """
@@ -107,5 +108,6 @@ def describe_sensor(config: SensorConfig) -> SensorPlan:
     rounds = config.rounds_per_window
     return SensorPlan(
         config.noise_plan, site.name, config.sensors, config.period_ms, config.window, config.budget,
-        cost, planned.sigma, rounds, min(rounds, int(paid)),
+        cost, max(float(planned.sigmas[site.sensors.names.index(name)]) for name in config.sensors),
+        rounds, min(rounds, int(paid)),
     )  # fmt: skip

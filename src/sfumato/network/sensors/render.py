@@ -8,6 +8,7 @@ from sfumato.network.sensors.daemon import SensorRun
 from sfumato.network.sensors.plan import SensorPlan
 
 if TYPE_CHECKING:
+    from sfumato.network.sensors.microcontroller import DeviceTable
     from sfumato.network.unseal import UnsealedPackets
 
 
@@ -33,6 +34,25 @@ def plan_lines(result: SensorPlan) -> str:
             f"{result.budget} in each {result.window}, {result.rounds:,} rounds: {paid}",
         )
     )
+
+
+def table_lines(result: DeviceTable) -> str:
+    """The table of a small device, and the whole numbers of each of its sensors.
+
+    Args:
+        result: What `write_device_table` wrote.
+
+    Returns:
+        The lines.
+    """
+    head = f"{result.file}: {result.size:,} bytes, {result.law}"
+    rows = [
+        f"sensor {one.sensor!r} (place {one.place}): count of {one.count}, multiplier {one.multiplier}, shift "
+        f"{one.shift}, zero {one.zero}, limit {one.limit}; noise of deviation {one.sigma:.4g} on a lattice "
+        f"of {one.lattice:.3g}"
+        for one in result.lattices
+    ]
+    return "\n".join([head, *rows])
 
 
 def run_line(result: SensorRun) -> str:

@@ -19,8 +19,10 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from sfumato._types import FloatArray, IntArray
+from sfumato.sensing.diagnostics.field_offset import free_of
 from sfumato.sensing.diagnostics.misfit import box_fit
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
 
 LARGE = 1 << 22
@@ -77,7 +79,7 @@ class Beside:
 
         Each is what no sources explain of readings that one makes up: a single sensor at a high
         level (above the others' 0), at a low one, and one that is dead beside a source. With an
-        offset all readings may share any constant, and combinations sum to 0. None of it looks at
+        offset all readings may share any constant, and combinations know nothing of it. None of it looks at
         readings, so rounds with the same noise and sensors share it.
         """
         key = self.rows.tobytes(), self.sigma, self.max_mass, self.offset
@@ -86,11 +88,12 @@ class Beside:
     def _contrasts(self) -> list[Contrasts]:
         found: list[Contrasts] = []
         seen, count = SEEN * self.sigma, self.rows.size
+        explaining = self._free(self.columns, self.level).T
         for made_up in (_high, _low, _dead):
             kept = np.zeros((count, len(self.operator.sensors)))
             for i in range(count):
-                readings = self._free(made_up(self.columns, i, seen, self.max_mass))
-                kept[i, self.rows] = _unexplained(self._level(), readings, self.max_mass, seen)
+                readings = self._free(made_up(self.columns, i, seen, self.max_mass), self.level)
+                kept[i, self.rows] = _unexplained(explaining, readings, self.max_mass, seen)
             found.append(_contrasts(self.operator, kept, self.rows, max_mass=self.max_mass))
         return found
 
@@ -99,21 +102,27 @@ class Beside:
         squares, said = np.empty(self.rows.size), np.empty(self.rows.size)
         for i in range(self.rows.size):
             others = np.arange(self.rows.size) != i
+            level = self.level[others]
             left, cells, masses = _fitted(
-                self._free(self.columns[others]).T, self._free(readings[others]), self.max_mass
+                self._free(self.columns[others], level).T,
+                self._free(readings[others], level),
+                self.max_mass,
             )
             squares[i] = left @ left
             rest = readings[others] - self.columns[np.ix_(others, cells)] @ masses
-            said[i] = self.columns[i, cells] @ masses + (rest.mean() if self.offset else 0.0)
+            shared = float(level @ rest / (level @ level)) if self.offset else 0.0
+            said[i] = self.columns[i, cells] @ masses + shared * self.level[i]
         worst = int(squares.argmin())
         return worst, float(said[worst])
 
-    def _level(self) -> FloatArray:
-        return self._free(self.columns).T
+    @property
+    def level(self) -> FloatArray:
+        """What an offset of 1 adds to each reading."""
+        return gains_of(self.operator)[self.rows]
 
-    def _free(self, values: FloatArray) -> FloatArray:
+    def _free(self, values: FloatArray, level: FloatArray) -> FloatArray:
         """Without what an offset may add to all of them."""
-        return np.asarray(values - values.mean(axis=0)) if self.offset else values
+        return free_of(values, level) if self.offset else values
 
 
 def beside_others(

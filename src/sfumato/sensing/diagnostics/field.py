@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.diagnostics.field_offset import remove_offset, whitened
+from sfumato.sensing.diagnostics.field_offset import free_of, remove_offset, whitened
 from sfumato.sensing.diagnostics.field_sensors import (
     FaultySensor,
     check_reach,
@@ -25,6 +25,7 @@ from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
 from sfumato.sensing.diagnostics.fitted_field import Field, messages_of
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.model.operators.protocol import Operator, part_of
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.tracking.average import combine
 
@@ -55,6 +56,11 @@ class _Scene:
     offset: float
     sources: int | None
     min_sigma: float | None = None
+
+    @property
+    def level(self) -> FloatArray:
+        """What an offset of 1 adds to each reading."""
+        return gains_of(self.operator)
 
 
 def fit_field(
@@ -245,14 +251,18 @@ def _fits(scene: _Scene, operator: Operator, starts: tuple[IntArray, ...]) -> li
     m, n = operator.shape
     cells = np.arange(n)
     if m * n > LARGE:
-        pull = operator.adjoint(scene.readings - (scene.readings.mean() if scene.offset else 0.0))
+        pull = operator.adjoint(
+            free_of(scene.readings, scene.level) if scene.offset else scene.readings
+        )
         cells = np.sort(np.argpartition(-pull, LARGE // m)[: LARGE // m])
         known = {cell: i for i, cell in enumerate(cells.tolist())}
         starts = tuple(
             np.array([known[c] for c in s.tolist() if c in known], dtype=np.int64) for s in starts
         )
     columns, target = operator.columns(cells), scene.readings
-    columns, target = (whitened(values, scene.sigma, scene.offset) for values in (columns, target))
+    columns, target = (
+        whitened(values, scene.sigma, scene.offset, scene.level) for values in (columns, target)
+    )
     # A rotation into the few directions that columns have; what is read outside is the same for all
     # fits.
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
@@ -297,7 +307,7 @@ def _field(
     at_most = None if times is None else _at_most(scene, times)
     field = Field(
         operator,
-        read_only(scene.readings - offset),
+        read_only(scene.readings - offset * scene.level),
         scene.sigma,
         offset,
         error,
@@ -315,11 +325,15 @@ def _field(
 
 
 def _offset(scene: _Scene, left: FloatArray) -> float:
-    """The mean of what sources leave, drawn to 0 as far as the offset's own deviation says."""
+    """The mean of what sources leave, drawn to 0 as far as the offset's own deviation says.
+
+    Readings times gains g of b g + noise of one sigma say b by g'left / g'g: each sensor by 1 / sigma_k**2.
+    """
     if scene.offset == 0:
         return 0.0
-    trust = 1 / (1 + (scene.sigma / scene.offset) ** 2 / left.size)
-    return trust * float(left.mean())
+    size = float(scene.level @ scene.level)
+    trust = 1 / (1 + (scene.sigma / scene.offset) ** 2 / size)
+    return trust * float(scene.level @ left) / size
 
 
 def _offset_error(scene: _Scene, columns: FloatArray) -> float:
@@ -329,13 +343,14 @@ def _offset_error(scene: _Scene, columns: FloatArray) -> float:
     """
     if scene.offset == 0:
         return 0.0
-    level = np.ones(scene.readings.size)
+    level = scene.level
     rest = (
         level - columns @ np.linalg.lstsq(columns, level, rcond=None)[0] if columns.size else level
     )
     left = float(rest @ rest)
     told = math.hypot(
-        math.sqrt(left) / scene.sigma if left > ALIKE * level.size else 0.0, 1 / scene.offset
+        math.sqrt(left) / scene.sigma if left > ALIKE * float(level @ level) else 0.0,
+        1 / scene.offset,
     )
     return 1 / told if told > 0 else math.inf
 

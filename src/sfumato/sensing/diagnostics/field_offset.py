@@ -13,6 +13,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.misfit import checked_readings
 from sfumato.sensing.model.operators.matrix import Matrix, linear
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.sensors import Sensors
 
 LARGE = 1 << 22
@@ -26,7 +27,8 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
     rotation takes it out are m - 1 readings, with white noise of the same sigma, of an operator
     rotated alike. Nothing else is lost: it is the exact answer to an offset of which nothing is
     known. The new sensors are contrasts, without a place. The rotation is Householder's: a
-    reflection that maps the constant vector to the first axis [golub09, ch. 1].
+    reflection that maps the constant vector to the first axis [golub09, ch. 1]. Where each sensor has its
+    own noise an offset adds its gain to each reading, and the gains are that vector.
 
     It costs what a wide scene and an offset have in common: sources everywhere look like an offset.
 
@@ -43,43 +45,48 @@ def remove_offset(operator: Operator, y: npt.ArrayLike) -> tuple[Matrix, FloatAr
             "an offset needs 2 sensors or more to be told from, got 1; nothing was computed"
         )
     contrasts = Sensors(np.arange(1, m), [f"contrast {i}" for i in range(1, m)])
+    level = gains_of(operator)
     rotated = (
-        contrasts_of(operator.columns(np.arange(n)))
+        contrasts_of(operator.columns(np.arange(n)), level)
         if m * n <= LARGE
         else LinearOperator(  # rows of a reflection, so never formed
             (m - 1, n),
-            matvec=lambda f: contrasts_of(operator.readings(np.ravel(f))),
-            rmatvec=lambda z: operator.adjoint(_from_contrasts(np.ravel(z))),
+            matvec=lambda f: contrasts_of(operator.readings(np.ravel(f)), level),
+            rmatvec=lambda z: operator.adjoint(_from_contrasts(np.ravel(z), level)),
             dtype=np.float64,
         )
     )
-    return linear(rotated, operator.space, sensors=contrasts), contrasts_of(readings)
+    return linear(rotated, operator.space, sensors=contrasts), contrasts_of(readings, level)
 
 
-def contrasts_of(readings: FloatArray) -> FloatArray:
-    """All but the first entry after the reflection that maps the constant vector to the first axis."""
-    m = len(readings)
-    shift = (readings[0] * math.sqrt(m) + readings.sum(axis=0)) / (m + math.sqrt(m))
-    return np.asarray(readings[1:] - shift)
+def free_of(values: FloatArray, level: FloatArray) -> FloatArray:
+    """Readings less what an offset may have added to them; `level` is what an offset of 1 adds to each."""
+    return np.asarray(values - np.multiply.outer(level, level @ values / (level @ level)))
 
 
-def whitened(readings: FloatArray, sigma: float, offset: float) -> FloatArray:
+def contrasts_of(readings: FloatArray, level: FloatArray) -> FloatArray:
+    """All but the first entry after the reflection that maps what an offset adds to the first axis."""
+    unit = level / np.linalg.norm(level)
+    shift = (readings[0] + unit @ readings) / (1 + unit[0])  # gains are not negative
+    return np.asarray(readings[1:] - np.multiply.outer(unit[1:], shift))
+
+
+def whitened(readings: FloatArray, sigma: float, offset: float, level: FloatArray) -> FloatArray:
     """Readings whose shared offset, normal with this deviation, and noise are together white of sigma.
 
-    Contrasts have no offset. The mean, times sqrt(m), has the variance sigma**2 + m offset**2, and
-    is scaled down to sigma**2: to nothing where the deviation is infinite.
+    Contrasts have no offset. What is read along `level`, which an offset of 1 adds, has the variance sigma**2 +
+    |level|**2 offset**2, and is scaled down to sigma**2: to nothing where the deviation is infinite.
     """
     if offset == 0:
         return readings
-    m = len(readings)
-    share = sigma / math.hypot(sigma, math.sqrt(m) * offset) if math.isfinite(offset) else 0.0
-    mean = share * readings.sum(axis=0, keepdims=True) / math.sqrt(m)
-    return np.concatenate([mean, contrasts_of(readings)])
+    size = float(np.linalg.norm(level))
+    share = sigma / math.hypot(sigma, size * offset) if math.isfinite(offset) else 0.0
+    mean = share * (level @ readings)[np.newaxis] / size
+    return np.concatenate([mean, contrasts_of(readings, level)])
 
 
-def _from_contrasts(contrasts: FloatArray) -> FloatArray:
-    """The transposed map: readings without a mean."""
-    m = len(contrasts) + 1
-    total = float(contrasts.sum())
-    first = -total / math.sqrt(m)
-    return np.concatenate([[first], contrasts - total / (m + math.sqrt(m))])
+def _from_contrasts(contrasts: FloatArray, level: FloatArray) -> FloatArray:
+    """The transposed map: readings that have nothing along what an offset adds."""
+    unit = level / np.linalg.norm(level)
+    along = float(unit[1:] @ contrasts)
+    return np.concatenate([[-along], contrasts - unit[1:] * along / (1 + unit[0])])

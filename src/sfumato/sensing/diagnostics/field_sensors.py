@@ -18,6 +18,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.contradiction import KEPT, Beside, Contrasts, beside_others
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.recovery.solver.compress import range_of
 from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
@@ -44,8 +45,8 @@ class FaultySensor:
     """A sensor that the others contradict: how, by how much, and how likely noise alone does so.
 
     `off` is what it read less what the others say, with its standard error `off_error`, as the
-    operator reads; of several rounds, on average; `unit` is what the message tells it in. `drift` is
-    by how much that grew from one round to the next, with `drift_error`; None where there was one
+    operator reads without gains; of several rounds, on average; `unit` is what the message tells it in.
+    `drift` is by how much that grew from one round to the next, with `drift_error`; None where there was one
     round. `shows` says what its rounds look like: off by the same (`level`), by more and more
     (`drift`), neither (`loose`), nothing but noise around 0 (`dead`), or more (`above`) or less
     (`below`) than any sources give it beside what the others read; then `off` is counted from the
@@ -167,7 +168,7 @@ def faulty_sensors(
         lambda: _signal(operator, noise, max_mass=max_mass, offset=offset),
         most=KEPT,
     )
-    names, m = operator.sensors.names, rounds.shape[1]
+    names, m, gains = operator.sensors.names, rounds.shape[1], gains_of(operator)
     rows, found = np.arange(m), list[FaultySensor]()
     # Of two that differ and may share an offset, neither is known to be the bad one.
     while len(found) < MAX_FAULTY * m and rows.size > 1 + offset:
@@ -189,9 +190,19 @@ def faulty_sensors(
                 worst, one = _beyond(beside, limits, mean[rows])
         if p_value >= level:
             break
+        one = _as_it_reads(one, float(gains[rows[worst]]))
         found.append(replace(one, sensor=names[rows[worst]], p_value=p_value))
         rows = np.delete(rows, worst)
     return tuple(found)
+
+
+def _as_it_reads(one: FaultySensor, gain: float) -> FaultySensor:
+    """The same without the gain that its readings were multiplied by."""
+    if gain == 1:
+        return one
+    parts = ("off", "off_error", "drift", "drift_error", "limit")
+    told = {name: getattr(one, name) for name in parts}
+    return replace(one, **{name: at / gain for name, at in told.items() if at is not None})
 
 
 def _off(reads: FloatArray, left: FloatArray, own: float, noises: FloatArray) -> FaultySensor:
@@ -322,7 +333,7 @@ def _signal(operator: Operator, sigma: float, *, max_mass: float, offset: bool) 
     beyond = np.sqrt(np.cumsum(weights[:, ::-1] ** 2, axis=1)[:, ::-1]).max(axis=0)
     kept = directions[max_mass * beyond > FAINT * sigma].T
     basis = kept if found.basis is None else found.basis @ kept
-    return np.column_stack([basis, np.ones((m, 1))]) if offset else basis
+    return np.column_stack([basis, gains_of(operator)]) if offset else basis
 
 
 def _orthonormal(directions: FloatArray) -> FloatArray:

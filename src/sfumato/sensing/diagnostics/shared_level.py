@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator, column_chunks
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.reading_unit import AS_READ, ReadingUnit
 from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
 
@@ -80,8 +81,9 @@ def shared_level(
     """The offset of all readings, where it is much of them and no single source is so even; else None.
 
     The share of y that an offset explains is (sum y)**2 / (m (sum y**2 - m sigma**2)), 1 for readings that
-    are all the same but for noise. Many sources all over the place are as even, too: nothing in one round
-    tells these apart.
+    are all the same but for noise. Where each sensor has its own noise y are readings times gains g, sum y is
+    g'y and m is g'g in it: each counts by 1 / sigma_k**2. Many sources all over the place are as even, too:
+    nothing in one round tells these apart.
 
     Args:
         operator: From sources to these sensors.
@@ -94,29 +96,35 @@ def shared_level(
     """
     if readings.size < FEWEST or sigma <= 0:
         return None
-    offset, error = float(readings.mean()), sigma / math.sqrt(readings.size)
+    level = gains_of(operator)
+    size = float(level @ level)
+    offset, error = float(level @ readings) / size, sigma / math.sqrt(size)
     if offset <= SURE * error:
         return None
-    size, noise = readings.size, sigma**2
-    total = max(float((readings**2).sum()) - size * noise, size * offset**2)
+    noise = readings.size * sigma**2
+    total = max(float((readings**2).sum()) - noise, size * offset**2)
     share = size * offset**2 / total
     if share < MUCH:
         return None
     single = cached_by_key(operator, "evenness", (), lambda: _single(operator), most=1)
     # Without taking noise off: else the readings of one source, where they are exact, were more even.
-    if evenness(readings[:, np.newaxis])[0] <= CLEARLY * single:
+    if evenness(readings[:, np.newaxis], level)[0] <= CLEARLY * single:
         return None
     return SharedLevel(offset, error, share, single, unit)
 
 
-def evenness(columns: FloatArray) -> FloatArray:
-    """The share of the sum of squares of each column that a constant explains; 0 for one of zeros."""
-    squares = (columns**2).sum(axis=0) * columns.shape[0]
-    return np.asarray(columns.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0))
+def evenness(columns: FloatArray, level: FloatArray) -> FloatArray:
+    """The share of the sum of squares of each column that an offset explains; 0 for one of zeros.
+
+    `level` is what an offset of 1 adds to each reading.
+    """
+    squares = (columns**2).sum(axis=0) * float(level @ level)
+    return np.asarray((level @ columns) ** 2 / np.where(squares > 0, squares, 1.0))
 
 
 def _single(operator: Operator) -> float:
     cells = np.arange(operator.space.size)
     return max(
-        float(evenness(operator.columns(some)).max()) for some in column_chunks(operator, cells)
+        float(evenness(operator.columns(some), gains_of(operator)).max())
+        for some in column_chunks(operator, cells)
     )

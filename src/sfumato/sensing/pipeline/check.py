@@ -151,9 +151,16 @@ def _paid(
 
 def _made_from(saved: Sequence[RecoveryResult], read: list[Readings]) -> bool:
     """Whether these readings, merged as the recoveries say, are those in them."""
+    weighed = len(saved) == 1 and _merged_as(saved, read, weigh=True)
+    # One that was saved before devices were weighed counts all noise as the most of it.
+    return weighed or _merged_as(saved, read, weigh=False)
+
+
+def _merged_as(saved: Sequence[RecoveryResult], read: list[Readings], *, weigh: bool) -> bool:
     try:
         if len(saved) == 1:
-            again = [merge(read, time=saved[0].time, average=saved[0].averaged)]
+            one = saved[0]
+            again = [merge(read, time=one.time, average=one.averaged, weigh=weigh)]
         else:
             by_time = {one.time: one for one in merge_each(read)}
             again = [by_time[one.time] for one in saved]

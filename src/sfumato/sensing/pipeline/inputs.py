@@ -67,17 +67,18 @@ def merged(
     noise: float | None,
     time: str,
     average: bool,
+    weigh: bool = False,
 ) -> MergedReadings:
     """The readings of one time, or the average of all, from whatever they are in."""
     paths = _paths(readings)
     if paths is not None:
-        return _from_files(paths, site=site, noise=noise, time=time, average=average)
+        return _from_files(paths, site=site, noise=noise, time=time, average=average, weigh=weigh)
     if isinstance(readings, Readings | Snapshot) or _released(readings):
         if noise is not None:
             raise InvalidParameter(
                 "`noise` goes with readings that do not say their own; nothing was recovered"
             )
-        return merge(all_readings(readings, site=site), time=time, average=average)
+        return merge(all_readings(readings, site=site), time=time, average=average, weigh=weigh)
     ground = site_from(site)
     if ground is None:
         raise InvalidParameter("readings in an array or a table need `site`; nothing was recovered")
@@ -147,6 +148,7 @@ def _from_files(
     noise: float | None,
     time: str,
     average: bool,
+    weigh: bool = False,
 ) -> MergedReadings:
     if site is not None and all(path.suffix == ".json" for path in paths):
         raise InvalidParameter(
@@ -157,7 +159,9 @@ def _from_files(
             raise InvalidParameter(
                 "`noise` goes with .csv readings; a .json says its own; nothing was recovered"
             )
-        return merge([read_readings(path) for path in paths], time=time, average=average)
+        return merge(
+            [read_readings(path) for path in paths], time=time, average=average, weigh=weigh
+        )
     ground = site_from(site)
     if len(paths) != 1 or ground is None:
         raise InvalidParameter(

@@ -24,7 +24,7 @@ from sfumato.sensing.planning.certificate_forecast import DRAWS, forecast_certif
 from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
-from sfumato.sensing.planning.noise_weights import noise_each
+from sfumato.sensing.planning.noise_choice import Noise, choose_noise
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
@@ -37,7 +37,7 @@ from sfumato.sensing.render.plan import axis_name
 from sfumato.sensing.render.words import many
 from sfumato.sensing.results.plan import PlacementResult, SensorPlan
 from sfumato.sensing.tables import read_sensors
-from sfumato.spaces import Grid, Line
+from sfumato.spaces import Graph, Grid, Line
 
 
 def plan_sensors(
@@ -46,8 +46,9 @@ def plan_sensors(
     *,
     readings: int | None = None,
     calibration: Calibration = "analytic",
-    noise: Literal["one", "each"] = "one",
+    noise: Noise = "auto",
     keep: float | None = None,
+    offset: bool = False,
     sources: int | None = None,
     masses: SyntheticMasses = "known",
     trials: int | None = None,
@@ -68,10 +69,13 @@ def plan_sensors(
             (`PureDP`) takes Laplace noise of one scale.
         readings: So many readings share the cost: plan for each of them.
         calibration: "analytic", the least noise, or "papers", the papers' formula.
-        noise: "one" sigma for all sensors, or "each" its own, where that tells more at the same cost: then the
-            design has a site with the gains, `design.site`, which is what to release with.
+        noise: "one" sigma for all sensors; "each" its own, where that tells more at the same cost; or "auto",
+            which takes each where a public rule says that it is safe and worth it (`choose_noise`). With noise
+            for each the design has a site with the gains, `design.site`, which is what to release with.
         keep: With "each": no sensor has less than this share of the weight that one sigma gives it; 0 lets
-            sensors be switched off; None means 1/4 on a graph, 9/10 elsewhere.
+            sensors be switched off; None means 9/10.
+        offset: Whether all readings will share an offset that nobody knows, which recovery fits: noise for
+            each sensor then counts what is left. Errors are simulated without one.
         sources: How many sources to expect; 1 unless given.
         masses: Sources to expect are all of mass 1 ("known"), or anything from 0.3 to 1 ("free").
         trials: At most so many simulated recoveries, 800 unless given; 0 for none.
@@ -106,16 +110,13 @@ def plan_sensors(
     tell = watch or (lambda _: None)
     tell(f"looking at {many(len(found.sensors), 'sensor')}")
     each = _each(loss, readings, calibration)
-    if noise == "each" and isinstance(loss, PureDP):
-        raise InvalidParameter(
-            "epsilon without a delta takes Laplace noise of one scale, got `noise='each'`, which is Gaussian: "
-            "give a delta above 0 or rho; nothing was planned"
-        )
-    weighed = None
-    if noise == "each":
-        tell("choosing the noise of each sensor")
-        weighed = noise_each(found, keep=keep)
-        found = weighed.site
+    if noise == "each" or (noise == "auto" and isinstance(found.operator.space, Graph)):
+        tell("planning the noise of each sensor")
+    choice = choose_noise(
+        found, each, noise, keep=keep, offset=offset, calibration=calibration, compares=more
+    )
+    if choice.kind == "each" and choice.each is not None:
+        found = choice.each.site
     design = Design(found, each, sources or 1, masses, calibration)
     parts = computed_numbers(design, loss, readings)
     if trials != 0 and (options is not None or sources is not None or more):
@@ -139,7 +140,7 @@ def plan_sensors(
         readings=readings,
         options=options,
         simulates=trials != 0,
-        each=weighed,
+        choice=choice,
         **parts,
     )
 

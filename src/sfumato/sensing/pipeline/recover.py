@@ -16,7 +16,6 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
-from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import (
     ReadingsInput,
@@ -147,7 +146,7 @@ def recover_sources(
     )
     complete(readings, site=site, known=noise is not None or radius is not None)
     try:
-        read = merged(readings, site=site, noise=noise, time=time, average=average)
+        read = merged(readings, site=site, noise=noise, time=time, average=average, weigh=True)
     except InvalidInput:
         not_a_site(readings)
         raise
@@ -279,8 +278,6 @@ def _level(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> S
     """The offset that most of the readings are, where a level was taken off them and none is fitted."""
     if read.site.level is None or not read.noise or "offset" in options.fit:
         return None
-    if isinstance(read.site.operator, Weighted):  # an offset of all is none of readings times gains
-        return None
     unit = read.site.reading_unit
     return shared_level(found.operator, found.readings, sigma=read.noise, unit=unit)
 
@@ -331,11 +328,6 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
     from sfumato.sensing.diagnostics.field import fit_field
 
     required_noise(read.noise, "`fit`")
-    if "offset" in options.fit and isinstance(read.site.operator, Weighted):
-        raise InvalidParameter(
-            "an offset that all readings share is not fitted where each sensor has its own noise: the gains "
-            "make it another for each; release with one sigma for that; nothing was recovered"
-        )
     times = None
     if "time" in options.fit:
         stated = found.operator.time

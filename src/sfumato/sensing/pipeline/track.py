@@ -17,7 +17,6 @@ from sfumato.sensing.diagnostics.field_sensors import MAX_FAULTY, FaultySensor, 
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.diagnostics.track_fit import faulty_in_rounds, faulty_in_track, fit_rounds
 from sfumato.sensing.model.operators.protocol import Operator, part_of
-from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import Released, all_readings
 from sfumato.sensing.recovery.answer import place_of
@@ -223,8 +222,8 @@ class _Scene:
 
 def _level(scene: _Scene, ground: Site) -> SharedLevel | None:
     """What all sensors read above their level on average, where that is more than sources make alike."""
-    if ground.level is None or isinstance(ground.operator, Weighted):
-        return None  # an offset of all is none of readings times gains
+    if ground.level is None:
+        return None
     read = np.isfinite(scene.values).sum(axis=0)
     there = np.flatnonzero(read)
     sigma = max(scene.noises) / float(np.sqrt(read[there].min()))

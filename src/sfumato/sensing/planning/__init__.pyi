@@ -19,6 +19,7 @@ from .limits import (
     recovery_lower_bound,
     two_point_lower_bound,
 )
+from .noise_choice import NoiseChoice, choose_noise
 from .noise_weights import NoiseEach, noise_each
 from .papers_bounds import PapersBounds
 from .placement import Placement, PlacementGain
@@ -45,6 +46,7 @@ __all__ = [
     "ErrorRatio",
     "Ground",
     "LowerBound",
+    "NoiseChoice",
     "NoiseEach",
     "PapersBounds",
     "Placement",
@@ -57,6 +59,7 @@ __all__ = [
     "SyntheticMasses",
     "SyntheticOptions",
     "block_graph",
+    "choose_noise",
     "draw_trials",
     "error_of",
     "forecast_recovery",

@@ -11,6 +11,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import ApproxDP
 from sfumato.sensing.diagnostics.conditioning import conditioning
 from sfumato.sensing.diagnostics.resolution import resolution
+from sfumato.sensing.model.operators.weighted import without_gains
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.planning.design import Design
 from sfumato.sensing.planning.papers_bounds import papers_bounds
@@ -52,6 +53,6 @@ def computed_numbers(design: Design, total: SensorLoss, readings: int | None) ->
 
 
 def _peak(site: Site) -> float:
-    """The most that a sensor reads of one unit, of some cells all over the site."""
+    """The most that a sensor reads of one unit, without gains, of some cells all over the site."""
     cells = np.unique(np.linspace(0, site.operator.space.size - 1, 64).astype(np.int64))
-    return float(site.operator.columns(cells).max())
+    return float(without_gains(site.operator).columns(cells).max())

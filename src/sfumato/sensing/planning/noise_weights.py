@@ -2,13 +2,15 @@
 
 With w_k = 1 / sigma_k**2 a move from i to j costs what sum_k (M_ki - M_kj)**2 w_k is, and what is wanted of
 the readings (the difference of two communities, or of neighboring places) is linear in w too: a linear
-program. Its answer is never trusted: gains are rounded down, and the sensitivity of the operator with these
-gains, computed as that of any operator, is what noise is calibrated to (docs/proofs/noise-per-sensor.md).
+program. Where all readings share an unknown offset, what is told is the least of linear functions of w, one for
+each offset: a linear program again, with those that bind. Its answer is never trusted: gains are rounded down,
+and the sensitivity of the operator with these gains, computed as that of any operator, is what noise is
+calibrated to (docs/proofs/noise-per-sensor.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
-from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.errors import InvalidParameter
 from sfumato.privacy import MovedMass
 from sfumato.sensing.model.changes import pairs
 from sfumato.sensing.model.operators.protocol import Operator, columns_tell_all
@@ -32,12 +34,15 @@ from sfumato.sensing.recovery.community import communities
 from sfumato.spaces import Graph
 
 Wanted = Literal["communities", "places"]
+_Cut = Callable[[FloatArray], FloatArray]
+"""Of weights: what is wanted of all sensors is at most this times any weights, and is that of these."""
 
 WRONG = 0.1
 """By how much of itself the physics may be wrong, when it is told what that costs."""
-KEEP: dict[Wanted, float] = {"communities": 0.25, "places": 0.9}
-"""The share of its weight with one sigma that every sensor keeps: at most twice the noise. Where places are
-wanted nearly all: with less, answers on a line were worse, though neighboring places are told better
+KEEP = 0.9
+"""The share of its weight with one sigma that every sensor keeps: at most 1.06 times the noise, so that nothing
+else is told worse than through 1.06 times one sigma. With 1/4, answers on a line were worse, though
+neighboring places were told better, and communities were told hardly better than with 9/10
 (docs/reference/noise-per-sensor.md)."""
 WORTH = 1.01
 """Times the information below which one sigma is kept."""
@@ -45,6 +50,7 @@ BITS = 12  # of a gain: rounding it down loses 1/2048 of it at most
 MAX_ENTRIES = 1 << 26
 """Entries of the operator, sensors by cells, that are looked at: half a gigabyte."""
 FIRST, MORE, ROUNDS, OPEN = 256, 256, 24, 1e-3
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +66,9 @@ class NoiseEach:
         rounds: How often moves were added to the program.
         wrong: How many times further than promised neighbors move readings if the physics is wrong by 10 %.
         wrong_of_one: The same with one sigma for all.
+        offset: Whether information is what is left where all readings share an unknown offset.
+        noisiest: How many times the noise of one sigma the noisiest sensor adds that is not off; None where
+            an older plan does not say.
     """
 
     site: Site
@@ -70,6 +79,8 @@ class NoiseEach:
     rounds: int
     wrong: float
     wrong_of_one: float
+    offset: bool = False
+    noisiest: float | None = None
 
     @property
     def used(self) -> bool:
@@ -86,6 +97,8 @@ class NoiseEach:
             "wrong": self.wrong,
             "wrong_of_one": self.wrong_of_one,
             "off": list(self.site.off),
+            "offset": self.offset,
+            "noisiest": self.noisiest,
         }
 
     @staticmethod
@@ -100,10 +113,18 @@ class NoiseEach:
             int(data["rounds"]),
             float(data["wrong"]),
             float(data["wrong_of_one"]),
+            bool(data.get("offset", False)),
+            None if data.get("noisiest") is None else float(data["noisiest"]),
         )
 
 
-def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None = None) -> NoiseEach:
+def noise_each(
+    site: Site,
+    *,
+    wanted: Wanted | None = None,
+    keep: float | None = None,
+    offset: bool = False,
+) -> NoiseEach:
     """The gains of sensors that tell most of what is wanted, for what one sigma costs; nothing is read.
 
     Args:
@@ -113,7 +134,9 @@ def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None =
             the first on a graph.
         keep: A share, 0 to 1: no sensor has less than this of the weight that one sigma gives it, so that
             nothing else is told worse than with sigma / sqrt(keep). 0 lets sensors be switched off: a hint that
-            they are not needed for what is wanted. None means 1/4 for communities and 9/10 for places.
+            they are not needed for what is wanted. None means 9/10.
+        offset: Whether all readings share an offset that nobody knows (`recover --fit offset`): then what
+            they tell of it counts for nothing.
 
     Returns:
         The site with gains, and what they gain; where that is under 1 % the site as it is.
@@ -131,7 +154,7 @@ def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None =
     chosen = wanted or ("communities" if isinstance(operator.space, Graph) else "places")
     if isinstance(operator, Weighted):
         raise InvalidParameter("each sensor of this site has its own noise; nothing was planned")
-    share = KEEP[chosen] if keep is None else keep
+    share = KEEP if keep is None else keep
     if not 0 <= share <= 1:
         raise InvalidParameter(f"`keep` is a share, 0 to 1, got {keep}; nothing was planned")
     if operator.shape[0] * operator.shape[1] > MAX_ENTRIES:
@@ -142,23 +165,27 @@ def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None =
     moves = _Moves(operator, over_distance=isinstance(site.neighbors, MovedMass))
     one = sensitivity(operator, site.neighbors).l2
     top = float(moves.costs(np.ones(len(operator.sensors))).max())
-    value = _value(operator, moves, chosen)
-    if not top > 0 or not value.sum() > 0 or not one > 0:
+    cut = _cut(operator, moves, chosen, offset=offset)
+    even = np.ones(len(operator.sensors))
+    told = float(cut(even).sum())
+    # What rounding leaves of an offset is nothing.
+    if not (
+        top > 0 and one > 0 and told > ROUNDING * float(_cut(operator, moves, chosen)(even).sum())
+    ):
         raise InvalidParameter(
             "the sensors tell nothing of what is wanted, with any noise; nothing was planned"
         )
     weights, most, rounds = _solved(
-        moves, top, value / value.sum(), share, everywhere=chosen == "places"
+        moves, top, lambda held: cut(held) / told, share, everywhere=chosen == "places"
     )
     gains = _rounded_down(np.sqrt(_filled(weights, moves, top)))
     made = replace(site, operator=weighted(operator, gains))
     # Not what the program says: the norm with these gains, as noise will be calibrated to it.
-    gain = (
-        float(value @ gains**2 / value.sum())
-        * (one / sensitivity(made.operator, site.neighbors).l2) ** 2
-    )
+    now = sensitivity(made.operator, site.neighbors).l2
+    gain = float(cut(gains**2) @ gains**2) / told * (one / now) ** 2
     if gain < WORTH:
-        made, gains, gain = site, np.ones(len(operator.sensors)), 1.0
+        made, gains, gain, now = site, even, 1.0, one
+    wrong_of_one = _wrong(site, one)
     return NoiseEach(
         made,
         read_only(gains),
@@ -166,8 +193,10 @@ def noise_each(site: Site, *, wanted: Wanted | None = None, keep: float | None =
         gain,
         max(most, gain),
         rounds,
-        _wrong(made),
-        _wrong(site),
+        _wrong(made, now) if made is not site else wrong_of_one,
+        wrong_of_one,
+        offset,
+        now / one / float(gains[gains > 0].min()),
     )
 
 
@@ -175,6 +204,8 @@ class _Moves:
     """What single readings change by when a unit moves, squared: all moves that the program may look at."""
 
     def __init__(self, operator: Operator, *, over_distance: bool) -> None:
+        self._operator, self._over_distance = operator, over_distance
+        self.sensors = len(operator.sensors)
         sampled = operator.sampled_changes(over_distance=over_distance)
         # Where sources stand between cells, at places as close as the kernel needs; the answer is scaled
         # by its sensitivity over all places.
@@ -216,54 +247,93 @@ class _Moves:
             total, count = total + block.sum(axis=0), count + len(block)
         return np.asarray(total / count)
 
+    def mean_but_for_an_offset(self, weights: FloatArray) -> FloatArray:
+        """The same of neighboring cells, each change less the number that explains it best by these weights."""
+        matrix, total, count = self._operator.dense(), 0.0, 0
+        for begin, end, far in pairs(self._operator.space, len(weights)):
+            change = (matrix[:, np.broadcast_to(begin, end.shape)] - matrix[:, end]).T
+            if self._over_distance:
+                change = change / far[:, np.newaxis]
+            change = change - (change @ weights / weights.sum())[:, np.newaxis]
+            total, count = total + np.square(change).sum(axis=0), count + len(change)
+        return np.asarray(total / count)
 
-def _value(operator: Operator, moves: _Moves, wanted: Wanted) -> FloatArray:
-    """How much a unit of weight of each sensor tells of what is wanted."""
+
+def _cut(operator: Operator, moves: _Moves, wanted: Wanted, *, offset: bool = False) -> _Cut:
+    """How much a unit of weight of each sensor tells of what is wanted, beside these weights.
+
+    With an unknown offset b in common, readings v tell min over b of sum_k (v_k - b)**2 w_k: at most that of
+    any b, and just that of the weighted mean of v.
+    """
     if wanted == "places":
-        return moves.mean()
+        if offset:
+            return moves.mean_but_for_an_offset
+        value = moves.mean()
+        return lambda _: value
     if not isinstance(operator.space, Graph):
         raise InvalidParameter("communities are of a graph; nothing was planned")
     labels = communities(operator.space, count=2)
     if labels.max() == 0:
         raise InvalidParameter("the graph has no two communities; nothing was planned")
     share = np.where(labels == 0, 1 / (labels == 0).sum(), -1 / (labels == 1).sum())
-    return np.square(operator.readings(share))
+    apart = operator.readings(share)
+    if offset:
+        return lambda weights: np.square(apart - weights @ apart / weights.sum())
+    return lambda _: np.square(apart)
 
 
 def _solved(
-    moves: _Moves, top: float, value: FloatArray, keep: float, *, everywhere: bool
+    moves: _Moves, top: float, cut: _Cut, keep: float, *, everywhere: bool
 ) -> tuple[FloatArray, float, int]:
     """Weights, beside 1 for all of them, that tell most; what no weights exceed; how often moves were added.
 
     The program begins with the moves that cost most, and those that its answer lets cost too much are added.
-    Its dual bounds the whole program too, which has more constraints. With `everywhere` no move is told worse
-    than with one sigma.
+    Its dual bounds the whole program too, which has more constraints, and whose aim is the least of all cuts.
+    With `everywhere` no move is told worse than with one sigma.
     """
     from scipy.optimize import linprog
 
-    weights = np.ones(value.size)
+    weights = np.ones(moves.sensors)
     before = moves.costs(weights) / top
     chosen = np.argsort(-before, kind="stable")[:FIRST]
     lower = np.zeros(0, dtype=np.int64)
-    least, most, limit, best, rounds = 1.0, np.inf, LARGEST_GAIN**2, weights, 0
+    cuts = cut(weights)[np.newaxis]
+    limit = LARGEST_GAIN**2
+    # Cuts are scaled so that one sigma tells 1: no weights tell more than the largest would.
+    least, most, best, rounds = 1.0, limit, weights, 0
     while rounds < ROUNDS:
         rounds += 1
         rows = np.concatenate([moves.of(chosen), -moves.of(lower)]) / top
         bounds = np.concatenate([np.ones(chosen.size), -before[lower]])
-        found = linprog(-value, A_ub=rows, b_ub=bounds, bounds=(keep, limit), method="highs")
-        if found.x is None:
-            raise SfumatoError(f"the linear program of the noise failed: {found.message}")
-        costs = moves.costs(found.x) / top
-        scaled = found.x / max(1.0, float(costs.max()))
+        # The last number is what is told: at most what each cut lets it be.
+        found = linprog(
+            np.append(np.zeros(weights.size), -1.0),
+            A_ub=np.block([[rows, np.zeros((len(rows), 1))], [-cuts, np.ones((len(cuts), 1))]]),
+            b_ub=np.concatenate([bounds, np.zeros(len(cuts))]),
+            bounds=[*[(keep, limit)] * weights.size, (0, None)],
+            method="highs",
+        )
+        if found.x is None:  # by rounding: what is known already stands
+            break
+        held = found.x[:-1]
+        costs = moves.costs(held) / top
+        scaled = held / max(1.0, float(costs.max()))
+        told = float(cut(scaled) @ scaled)
         worse = np.flatnonzero(costs < before * (1 - OPEN)) if everywhere else lower[:0]
-        if value @ scaled > least and not worse.size:
-            least, best = float(value @ scaled), scaled
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
+        if told > least and not worse.size:
+            least, best = told, scaled
+        duals = np.maximum(-found.ineqlin.marginals, 0.0)
+        prices, shares = duals[: len(rows)], duals[len(rows) :]
+        # Any shares of the cuts that add up to 1, and any prices, bound what is told from above.
+        value = shares @ cuts / shares.sum() if shares.any() else cuts[0]
         left = value - prices @ rows
         dual = prices @ bounds + np.where(left > 0, limit, keep) @ left
         most = min(most, float(dual))
-        if not worse.size and (most <= least * (1 + OPEN) or costs.max() <= 1 + 1e-9):
+        met = costs.max() <= 1 + 1e-9 and told >= found.x[-1] * (1 - OPEN)
+        if not worse.size and (most <= least * (1 + OPEN) or met):
             break
+        if told < found.x[-1] * (1 - OPEN):
+            cuts = np.concatenate([cuts, cut(held)[np.newaxis]])
         steep = np.argsort(-costs, kind="stable")[:MORE]
         chosen = np.union1d(chosen, steep[costs[steep] > 1])
         lower = np.union1d(lower, worse[np.argsort(costs[worse] / before[worse])[:MORE]])
@@ -287,7 +357,7 @@ def _rounded_down(gains: FloatArray) -> FloatArray:
     return np.where(down < SMALLEST_GAIN, 0.0, down)
 
 
-def _wrong(site: Site) -> float:
+def _wrong(site: Site, now: float) -> float:
     """How many times as far neighbors move readings if the physics is wrong by 10 %: the promise then is less.
 
     The time of diffusion is a tenth more or less; where there is none, every entry is a tenth more.
@@ -296,5 +366,4 @@ def _wrong(site: Site) -> float:
     if time is None:
         return 1 + WRONG
     others = [operator.with_time(time * factor) for factor in (1 - WRONG, 1 + WRONG)]
-    now = sensitivity(operator, site.neighbors).l2
     return max(sensitivity(other, site.neighbors).l2 for other in others) / now

@@ -32,7 +32,7 @@ class Outlook:
     Attributes:
         kind: "yes", "hardly" or "no": by simulated errors where there are some, else by `seen`.
         signal: The most that one sensor reads of one source.
-        sigma: The noise that each sensor adds.
+        sigma: The noise that each sensor adds; where each has its own, that of the one that sees best.
         seen: How many deviations of their noise all sensors together see one source with, in one
             reading and at a middling place: |M_x| / sigma.
         needed: How many it takes to tell the place from others: sqrt(2 log cells) is what noise
@@ -81,11 +81,16 @@ def outlook_of(
     operator = design.site.operator
     size = operator.space.size
     cells = np.unique(np.linspace(0, size - 1, SAMPLE).astype(np.int64))
-    norm = float(np.median(np.linalg.norm(operator.columns(cells), axis=0)))
+    columns = operator.columns(cells)
+    norm = float(np.median(np.linalg.norm(columns, axis=0)))
+    sigma = noise.sigma
+    if noise.gains:  # the sensor that sees it best, in its own unit
+        gain = noise.gains[int(columns.max(axis=1).argmax())]
+        signal, sigma = float(columns.max()) / gain, sigma / gain
     seen, needed = norm / noise.sigma, math.sqrt(2 * math.log(max(size, 2))) + 1
     kind = _simulated(forecast) if forecast is not None else _seen(seen, needed)
     if kind == "yes" or not 0 < seen < needed or needed / seen > MAX_COST:
-        return Outlook(kind, signal, noise.sigma, seen, needed)
+        return Outlook(kind, signal, sigma, seen, needed)
     times = (needed / seen) ** 2  # of rho: sigma falls as its root
     count = readings or 1
     # Of epsilon alone sigma falls with the share, of rho with its root.
@@ -94,7 +99,7 @@ def outlook_of(
     return Outlook(
         kind,
         signal,
-        noise.sigma,
+        sigma,
         seen,
         needed,
         _cost(noise, total, count, times),

@@ -18,6 +18,7 @@ from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 
 SAMPLE = 512  # cells that stand for all others, to find the directions they move readings in
 WEAK = 1 / 3  # of sigma: what one source cannot move by as much is not looked at
@@ -106,8 +107,11 @@ def strong_directions(
     m, n = operator.shape
     cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
     columns = operator.columns(cells)
+    level = gains_of(operator) / np.linalg.norm(
+        gains_of(operator)
+    )  # the way an offset moves readings
     if offset:
-        columns = columns - columns.mean(axis=0)
+        columns = columns - np.outer(level, level @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     reach = max_mass * np.abs(left.T @ columns).max(axis=1)
     seen = np.flatnonzero(reach > WEAK * sigma)
@@ -116,7 +120,7 @@ def strong_directions(
         seen = seen[: most // 2 + 1 + int((drops[:-1] / drops[1:]).argmax())]
     strong = left[:, seen]
     if offset and strong.size:  # rounding leaves a little of the offset in them
-        strong = np.linalg.qr(strong - strong.mean(axis=0))[0]
+        strong = np.linalg.qr(strong - np.outer(level, level @ strong))[0]
     found: FloatArray = strong
     return found[:, : m - 1] if offset else found
 

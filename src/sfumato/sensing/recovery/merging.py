@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,12 @@ import numpy as np
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import DiscreteLaplace
-from sfumato.sensing.model.operators.weighted import Weighted
+from sfumato.sensing.model.operators.weighted import (
+    LARGEST_GAIN,
+    Weighted,
+    weighted,
+    without_gains,
+)
 from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
@@ -31,7 +36,8 @@ class MergedReadings:
         site: The site that was read.
         names: The sensors that were read, in the site's order.
         values: One number for each of them, in the unit of the site's operator.
-        noise: Standard deviation of the noise of `values`: the largest where devices differ; None if unknown.
+        noise: Standard deviation of the noise of `values`: the largest where devices differ and are not
+            weighed; None if unknown.
         statement: What was promised for the readings.
         rehearsal: Whether any came from a ledger for rehearsals.
         time: When they were read; "" where nobody said or several times were averaged.
@@ -58,13 +64,18 @@ class MergedReadings:
     laplace: bool = False
 
 
-def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) -> MergedReadings:
+def merge(
+    read: Sequence[Readings], *, time: str = "", average: bool = False, weigh: bool = False
+) -> MergedReadings:
     """Put snapshots of one time by several devices side by side, or average all times.
 
     Args:
         read: Readings of devices of one site.
         time: Which time, where there are several.
         average: Whether to average all times: for sources that stay where they are.
+        weigh: Whether readings of devices with less noise count for more, so that not all count as having
+            the most of it: the site then has a gain for each sensor. Not where sources are known between
+            cells, which gains would end, and not of Laplace noise.
 
     Returns:
         One reading of every sensor, and the noise it has.
@@ -75,7 +86,7 @@ def merge(read: Sequence[Readings], *, time: str = "", average: bool = False) ->
     """
     ground = _one_site(read)
     moments = _chosen(_by_time(read), time, average=average)
-    return _averaged(ground, moments)
+    return _averaged(ground, moments, weigh=weigh)
 
 
 def merge_each(read: Sequence[Readings], *, time: str = "") -> list[MergedReadings]:
@@ -104,7 +115,9 @@ def _one_site(read: Sequence[Readings]) -> Site:
     return ground
 
 
-def _averaged(ground: Site, moments: dict[str, list[Snapshot]]) -> MergedReadings:
+def _averaged(
+    ground: Site, moments: dict[str, list[Snapshot]], *, weigh: bool = False
+) -> MergedReadings:
     """All moments as one, each sensor by what there is of it."""
     rounds = [_side_by_side(snapshots) for snapshots in moments.values()]
     names = tuple(name for name in ground.sensors.names if any(name in at for at in rounds))
@@ -125,8 +138,11 @@ def _averaged(ground: Site, moments: dict[str, list[Snapshot]]) -> MergedReading
     if any(len(at) < len(names) for at in rounds):
         return _with_gaps(ground, names, rounds, told)
     values = np.array([[at[name][0] for name in names] for at in rounds])
-    noises = [max(at[name][1] for name in names) for at in rounds]
-    smallest = [min(at[name][1] for name in names) for at in rounds]
+    sigmas = np.array([[at[name][1] for name in names] for at in rounds])
+    if weigh and not told["laplace"] and ground.operator.kernel_width is None:
+        ground, times = _weighed(ground, names, sigmas)
+        values, sigmas = values * times, sigmas * times
+    noises, smallest = sigmas.max(axis=1).tolist(), sigmas.min(axis=1).tolist()
     mean, noise = combine(values, noises)
     # Of a sensor with the least noise, by the weights that the most of it has.
     weights = np.square(noise) / np.square(noises)
@@ -141,6 +157,23 @@ def _averaged(ground: Site, moments: dict[str, list[Snapshot]]) -> MergedReading
         min_noise=least,
         **told,
     )
+
+
+def _weighed(ground: Site, names: tuple[str, ...], sigmas: FloatArray) -> tuple[Site, FloatArray]:
+    """The site with gains that make all noise alike, and what readings are multiplied by.
+
+    A sensor whose noise is a third of the most has its reading and its row times 3: the same equation, now with
+    the noise of the others. Of several rounds a sensor counts as what it is in its worst beside the others.
+    """
+    times = (sigmas.max(axis=1, keepdims=True) / sigmas).min(axis=0)
+    rows = [ground.sensors.names.index(name) for name in names]
+    gains = ground.gains.copy()
+    times = np.minimum(times, LARGEST_GAIN / gains[rows])
+    if not (times > 1).any():
+        return ground, np.ones(len(names))
+    gains[rows] *= times
+    made = weighted(without_gains(ground.operator), np.minimum(gains, LARGEST_GAIN))
+    return replace(ground, operator=made), times
 
 
 def _with_gaps(

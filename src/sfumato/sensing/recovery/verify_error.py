@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_error import ErrorCertificate, strong_directions
 from sfumato.sensing.recovery.certified_tree import TreeCertificate
@@ -142,7 +143,8 @@ def wrong_directions(
         return "its directions do not fit the sensors"
     if np.abs(directions.T @ directions - np.eye(directions.shape[1])).max() > SLACK:
         return "its directions are not orthonormal"
-    if found.offset and np.abs(directions.sum(axis=0)).max() > SLACK * directions.shape[0]:
+    level = gains_of(operator)  # what an offset of 1 adds to each reading
+    if found.offset and np.abs(level @ directions).max() > SLACK * float(level @ level):
         return "its directions see the offset"
     again = strong_directions(
         operator, sigma=sigma, max_mass=max_mass, offset=found.offset, most=most

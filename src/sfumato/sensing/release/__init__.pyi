@@ -9,7 +9,15 @@ from .keys import (
     write_device_key,
     write_master_key,
 )
-from .noise_plan import Calibration, NoisePlan, SensorLoss, plan_noise, read_noise_plan, unit_of
+from .noise_plan import (
+    LARGEST_READING,
+    Calibration,
+    NoisePlan,
+    SensorLoss,
+    plan_noise,
+    read_noise_plan,
+    unit_of,
+)
 from .readings import (
     FORMAT,
     Readings,
@@ -33,6 +41,7 @@ from .windows import describe_window, parse_window, window_ledger, window_of, wi
 __all__ = [
     "DAY",
     "FORMAT",
+    "LARGEST_READING",
     "Calibration",
     "CheckKeys",
     "Device",

@@ -21,6 +21,7 @@ from sfumato.figures import (
     draw_plane_track,
 )
 from sfumato.files import NO_PLAN, FloorPlan
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
 from sfumato.sensing.render.recovery import only_r
@@ -75,11 +76,13 @@ def draw_recovery(
     beside = None if only_r(result) else answer
     banner = BANNERS[result.verdict.kind]
     unit = result.site.reading_unit
+    # As sensors have them: without the gains that give each its own noise.
+    scale = unit.size / gains_of(seen.operator)
     above = unit.name and result.site.level is not None
     named = f"{unit.name} above its level" if above else unit.name
     common: dict[str, Any] = {
         "sources": sources,
-        "readings": unit.size * seen.readings,
+        "readings": scale * seen.readings,
         "caption": "\n".join(filter(None, (without_parameters(_caption(result)), plan.sentence))),
         "rehearsal": result.rehearsal,
         "remark": UNFITTED if unfitted and result.verdict.reliable else banner,
@@ -91,8 +94,8 @@ def draw_recovery(
             space,
             found.estimate,
             sensors=seen.operator.sensors.positions[:, 0],
-            sigma=unit.size * (result.sigma or 0.0),
-            fitted=unit.size
+            sigma=scale * (result.sigma or 0.0),
+            fitted=scale
             * np.asarray(seen.operator.readings(seen.estimate) if reads is None else reads),
             unit=named,
             answer=None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.planning.outlook import MAX_COST
-from sfumato.sensing.render.plan_noise import noise_each_lines, sigmas_text
+from sfumato.sensing.render.plan_noise import noise_lines_of, sigmas_text
 from sfumato.sensing.render.words import aligned, listed, many, short, up
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together"
         f"{_in_l1(noise, unit)}, so each sensor adds noise of sigma {sigmas_text(noise, unit)} for "
         f"{noise.cost}{_law(noise)}",
-        *noise_each_lines(plan),
+        *noise_lines_of(plan),
         *(
             [
                 "errors, and what cannot be told apart, are those of Gaussian noise of this deviation: "

@@ -183,12 +183,15 @@ def _status(result: RecoveryResult) -> str:
     if result.expected_noise:
         unit = result.site.reading_unit
         sigma = f"{result.sigma:.4g}"
-        if unit.size != 1:
+        if isinstance(found.operator, Weighted):
+            each = (result.sigma or 0.0) / found.operator.gains
+            sigma = (
+                f"{unit.number(float(each.min()), '.4g')} to {unit.text(float(each.max()), '.4g')}"
+            )
+        elif unit.size != 1:
             sigma += f", {unit.text(result.sigma or 0.0)} of a reading"
         elif unit.name:
             sigma += f" {unit.name}"
-        if isinstance(result.site.operator, Weighted):
-            sigma += " over the gain of each sensor"
         head += f", noise about {result.expected_noise:.4g} (sigma {sigma})"
     return head
 

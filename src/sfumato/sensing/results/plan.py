@@ -15,6 +15,7 @@ from sfumato.privacy import ZCDP, ApproxDP, PureDP, as_approx
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.sensing.planning.certificate_forecast import CertificateForecast
 from sfumato.sensing.planning.computed import STATED, computed_numbers, delta_of
+from sfumato.sensing.planning.noise_choice import NoiseChoice
 from sfumato.sensing.planning.noise_weights import NoiseEach
 from sfumato.sensing.planning.outlook import Outlook, outlook_of
 from sfumato.sensing.planning.placement import Placement, PlacementGain
@@ -94,7 +95,8 @@ class SensorPlan:
         curves: How errors move with each number of the design.
         options: What a made-up site was asked to be; None for a site of one's own.
         simulates: Whether recoveries could have been simulated.
-        each: What noise for each sensor gains, where it was asked for; the site of the design has its gains.
+        choice: Which noise it takes, and why; the site of the design has the gains of noise for each. None
+            in a plan from before there was a choice.
     """
 
     design: Design
@@ -117,7 +119,12 @@ class SensorPlan:
     curves: tuple[Curve, ...] = ()
     options: SyntheticOptions | None = None
     simulates: bool = True
-    each: NoiseEach | None = None
+    choice: NoiseChoice | None = None
+
+    @property
+    def each(self) -> NoiseEach | None:
+        """What noise for each sensor gains, where it was looked at."""
+        return None if self.choice is None else self.choice.each
 
     @property
     def delta(self) -> Fraction:
@@ -194,6 +201,8 @@ class SensorPlan:
         if self.shared is not None:
             told["shared"] = self.shared.to_json()
         told["papers"] = _papers(self.papers)
+        if self.choice is not None:
+            told["noise_choice"] = self.choice.to_json()
         if self.each is not None:
             told["noise_each"] = self.each.to_json() | {"sigmas": noise.sigmas.tolist()}
         if self.forecast is not None:
@@ -230,9 +239,7 @@ class SensorPlan:
                 curves=tuple(map(read_curve, data.get("curves", {}).values())),
                 options=read_options(stated["options"]),
                 simulates=stated["simulates"],
-                each=NoiseEach.from_json(data["noise_each"], made.site)
-                if "noise_each" in data
-                else None,
+                choice=_choice(data, made.site),
                 **computed_numbers(made, total, readings),
             )
 
@@ -388,6 +395,14 @@ def curves_json(design: Design, curves: Sequence[Curve]) -> dict[str, Any]:
                 "said": best_time(design, curve),
             }
     return told
+
+
+def _choice(data: dict[str, Any], site: Site) -> NoiseChoice | None:
+    """Which noise a plan states that it takes; older ones say so only where each was asked for."""
+    each = NoiseEach.from_json(data["noise_each"], site) if "noise_each" in data else None
+    if each is None and "noise_choice" not in data:
+        return None
+    return NoiseChoice.from_json(data.get("noise_choice"), each)
 
 
 def _resolution(found: Resolution | None) -> dict[str, Any] | None:

@@ -67,7 +67,9 @@ MAX_TESTED = (
     1 << 17
 )  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
 LEAST = "least"
-NOT_CERTIFIED = "the noise is Laplace, and no error is certified: the proof is of Gaussian noise"
+NOT_CERTIFIED = (
+    "some of the noise is Laplace and some is Gaussian: no error is certified of a mixture"
+)
 
 
 def recover_sources(
@@ -191,10 +193,10 @@ def recovered(
         tested = MisfitReport.of(
             misfit(
                 found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
-                min_sigma=read.min_noise, laplace=read.laplace,
+                min_sigma=read.min_noise, laplace=read.laplace is not None,
             )
         )  # fmt: skip
-    if read.laplace and options.certify:
+    if read.mixed and options.certify:
         remarks.append(NOT_CERTIFIED)
     estimator = options.estimator
     why = estimator.unsuitable(found.operator, noise)
@@ -230,7 +232,7 @@ def recovered(
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
         _level(found, read, options),
-        None if read.laplace else _certified(stated, answer, read.noise, options),
+        None if read.mixed else _certified(stated, answer, read, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -249,13 +251,13 @@ def recovered(
 
 
 def _certified(
-    stated: Recovery, answer: Answer | None, noise: float | None, options: RecoveryOptions
+    stated: Recovery, answer: Answer | None, read: MergedReadings, options: RecoveryOptions
 ) -> ErrorCertificate | TreeCertificate | None:
     """A bound of the error, of the readings as they were released: what was fitted to them proves nothing.
 
     An offset may be anything. A fitted time or sensors that are left out were chosen by the readings.
     """
-    if not options.certify or not noise or set(options.fit) - {"offset"}:
+    if not options.certify or not read.noise or set(options.fit) - {"offset"}:
         return None
     if answer is None and stated.status != "optimal":
         return None
@@ -269,9 +271,10 @@ def _certified(
         operator,
         stated.readings,
         estimate,
-        sigma=noise,
+        sigma=read.noise,
         max_mass=options.max_mass,
         offset="offset" in options.fit,
+        laplace=read.laplace,
     )
 
 

@@ -26,7 +26,7 @@ from sfumato.sensing import (
 )
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.planning import SyntheticOptions
-from sfumato.sensing.recovery import check_error
+from sfumato.sensing.recovery import ErrorCertificate, check_error
 from sfumato.sensing.recovery.certified_error import (
     LaplaceNoise,
     direction_quantiles,
@@ -123,16 +123,20 @@ def test_a_recovery_of_laplace_readings_is_certified_saved_checked_and_paid_for(
         assert again.diagnostics.error.laplace == error.laplace
         told = check_recovery(path, readings=tmp_path / "noisy.json", ledgers=[book])
         assert told.holds, told.why
-    assert both.diagnostics.error.bound < one.diagnostics.error.bound  # type: ignore[union-attr]
+    alone, mean, sigma = one.diagnostics.error, both.diagnostics.error, one.sigma
+    assert isinstance(alone, ErrorCertificate)
+    assert isinstance(mean, ErrorCertificate)
+    assert sigma is not None
+    assert mean.bound < alone.bound
     # As Gaussian noise it would prove less than it says, or be of other readings than these.
-    forged = replace(both.diagnostics.error, laplace=None)
+    forged = replace(mean, laplace=None)
     whole = replace(both, diagnostics=replace(both.diagnostics, error=forged))
     told = check_recovery(whole, readings=tmp_path / "noisy.json", ledgers=[book])
     assert not told.holds
     for laplace in (LaplaceNoise(0.5, 2), LaplaceNoise(math.nan, 1), LaplaceNoise(1.0, 0)):
-        certified = replace(one.diagnostics.error, laplace=laplace)
+        certified = replace(alone, laplace=laplace)
         wrong = check_error(
-            certified, line, one.certificate.readings, one.estimate, sigma=one.sigma, max_mass=1.0
+            certified, line, one.certificate.readings, one.estimate, sigma=sigma, max_mass=1.0
         )
         assert wrong
 

@@ -84,6 +84,11 @@ def write_device_table(config: SensorConfig, path: str | Path) -> DeviceTable:
             "a microcontroller knows one sigma for all sensors, and each of this site has its own; plan the "
             "site with one sigma, or let a computer send for them; nothing was written"
         )
+    if plan.pure:
+        raise InvalidInput(
+            "a microcontroller draws Gaussian noise alone, and the plan is of epsilon without a delta, which "
+            "takes Laplace noise; give the budget a delta, or let a computer send; nothing was written"
+        )
     sigma = double_above(plan.width)
     discrete = isinstance(plan.mechanism, DiscreteGaussian)
     table = device_table(GaussianLaw(sigma) if discrete else RoundedGaussianLaw(sigma))

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import chdtri
 
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.sensing.diagnostics.laplace_tails import chance_of_squares
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
@@ -208,6 +210,8 @@ def recovered(
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
         answer = estimator.estimate(_problem(found, noise, options, labels))
+        if read.laplace is not None:
+            answer = _fits_laplace(answer, len(found.readings))
         if by_noise and not _unexplained(answer):
             remarks.append(
                 "R has no answer, as noise alone does in 1 draw of 10: a test finds that the physics fits"
@@ -248,6 +252,17 @@ def recovered(
         diagnostics,
         None if field is None else found,
     )
+
+
+def _fits_laplace(answer: Answer, sensors: int) -> Answer:
+    """The answer, with the chance that noise leaves as much as it does taken of Laplace noise."""
+    beliefs = answer.beliefs
+    if beliefs is None or beliefs.fits is None or beliefs.fits >= 1:
+        return answer
+    square = float(chdtri(sensors, max(beliefs.fits, 1e-300)))
+    fits = chance_of_squares(sensors, square)
+    doubt = "" if beliefs.fits < UNLIKELY <= fits else beliefs.doubt
+    return replace(answer, beliefs=replace(beliefs, fits=fits, doubt=doubt))
 
 
 def _certified(
@@ -300,7 +315,11 @@ def _suspects(
     from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 
     suspects = faulty_sensors(
-        found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass
+        found.operator,
+        read.rounds,
+        sigma=read.noises,
+        max_mass=options.max_mass,
+        laplace=read.laplace is not None,
     )
     return tuple(replace(one, unit=read.site.reading_unit) for one in suspects)
 
@@ -354,6 +373,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         times=times,
         sources=options.count,
         min_sigma=read.min_noise,
+        laplace=read.laplace is not None,
         unit=read.site.reading_unit,
     )
 

@@ -56,6 +56,7 @@ class _Scene:
     offset: float
     sources: int | None
     min_sigma: float | None = None
+    laplace: bool = False
 
     @property
     def level(self) -> FloatArray:
@@ -73,6 +74,7 @@ def fit_field(
     times: Sequence[float] | None = None,
     sources: int | None = None,
     min_sigma: float | None = None,
+    laplace: bool = False,
     unit: ReadingUnit | None = None,
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
@@ -106,6 +108,7 @@ def fit_field(
         times: Diffusion times (rates on a graph) to try, at least two; None keeps the stated one.
         sources: How many sources there are; None lets the score decide.
         min_sigma: The smallest noise, where sensors differ.
+        laplace: Whether the noise is Laplace; tests allow for its tails.
         unit: What sentences tell readings in; None means as the operator has them.
 
     Returns:
@@ -137,7 +140,15 @@ def fit_field(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
     scene = _Scene(
-        operator, rounds, noises, *combine(rounds, noises), max_mass, offset, count, min_sigma
+        operator,
+        rounds,
+        noises,
+        *combine(rounds, noises),
+        max_mass,
+        offset,
+        count,
+        min_sigma,
+        laplace,
     )
     bad = _faulty_sensors(
         scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None
@@ -164,6 +175,7 @@ def _faulty_sensors(scene: _Scene, operator: Operator, *, once: bool) -> tuple[F
         max_mass=scene.max_mass,
         offset=scene.offset > 0,
         level=LEVEL if once else LEVEL / 2,
+        laplace=scene.laplace,
     )
 
 
@@ -303,6 +315,7 @@ def _field(
         sigma=scene.sigma,
         max_mass=scene.max_mass,
         min_sigma=scene.min_sigma,
+        laplace=scene.laplace,
     )
     at_most = None if times is None else _at_most(scene, times)
     field = Field(

@@ -46,7 +46,7 @@ from sfumato.sensing.pipeline import (
     make_device_key,
     make_master_key,
 )
-from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan
 from sfumato.sensing.release.readings import quantise
 from sfumato.sensing.render import plan_text
 from sfumato.sensing.results.plan import SensorPlan
@@ -218,6 +218,36 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="l1"):
         NoisePlan.from_json(told)
     assert plan(site, ApproxDP(1, "1e-6")).sensitivity.l1 is None
+
+
+EDITS: list[tuple[str, dict[str, object], str]] = [
+    ("", {"step": "0"}, "step"),  # the site's is 1/8
+    ("", {"exponent": -9.9}, "whole number"),
+    ("sensitivity", {"l1": 1.0}, "below that in l2"),
+    ("sensitivity", {"l2": -5.0}, "not negative"),
+    ("sensitivity", {"per_sensor": [float("nan")] * 10}, "finite"),
+    (
+        "sensitivity",
+        {"neighbors": {"kind": "moved-mass", "radius": "1/9", "metric": "line"}},
+        "relat",
+    ),
+]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("part", "edit", "said"), EDITS, ids=str)
+def test_a_plan_that_was_edited_is_refused_where_the_site_or_arithmetic_tells(
+    part: str, edit: dict[str, object], said: str
+) -> None:
+    line = heat_line(sources=20, sensors=10, diffusion_time=0.01)
+    site = describe_site(
+        "hall", operator=line, radius="1/20", unit="mass", per_source=1, step="1/8"
+    ).site
+    told = plan(site, PureDP(1)).to_json()
+    check_noise_plan(NoisePlan.from_json(told), site)
+    (told[part] if part else told).update(edit)
+    with pytest.raises((InvalidInput, InvalidParameter), match=said):
+        check_noise_plan(NoisePlan.from_json(told), site)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from sfumato.sensing.model.operators import even_places
 from sfumato.sensing.pipeline import check_recovery
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.recovery import Estimate, TreeCertificate, certify_error, check_error
-from sfumato.sensing.recovery.solver.share_bounds import _solved
 from sfumato.sensing.recovery.tree_bound import tree_of
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.spaces import Graph, Grid
@@ -194,12 +193,6 @@ def test_a_proof_is_checked_whatever_the_largest_mass_and_the_unit() -> None:
     assert check_error(told, small, y, answer, sigma=0.004, max_mass=1.0) == ""
     less = replace(told, bound=told.bound / 2, largest=told.largest - told.bound / 2)
     assert "not proved" in check_error(less, small, y, answer, sigma=0.004, max_mass=1.0)
-
-
-def test_a_system_that_rounding_left_singular_stops_no_other() -> None:
-    """Whether it does depends on the processor: with a `max_mass` of 1e9 it did on one of three."""
-    systems = np.array([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]])
-    np.testing.assert_allclose(_solved(systems, np.ones((2, 2))), [[0.5, 0.25], [0.5, 0.5]])
 
 
 def test_readings_that_nothing_explains_and_parts_without_a_path() -> None:

@@ -15,7 +15,7 @@ from sfumato.heatmap.accuracy.noise_mark import EmptyMaps, SimulatedNoise
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
 from sfumato.heatmap.analysis.metrics import POOLED, emd_ground
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.sketch import SKETCH, sketch
+from sfumato.heatmap.inference.sketch import SKETCH, sketches
 from sfumato.heatmap.methods.protocol import sketches_of
 from sfumato.heatmap.tiles import Tiles
 from sfumato.privacy import UNITS
@@ -158,7 +158,7 @@ def _sketch(release: HeatmapRelease) -> Tiles:
     known = release.posterior
     if known is None or known.counts is None or not known.mean_is_map:
         return release.tiles
-    return sketch(known.counts, release.area)
+    return sketches([known.counts], release.area)[0]
 
 
 def _distance(p: Tiles, q: Tiles, area: Area) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.inference.bounded import bounded_center, parts_inside
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import CenterRule, rough_map
+from sfumato.heatmap.inference.posterior import CenterRule, rough_maps
 from sfumato.heatmap.inference.surroundings import FINEST, centers_of
 from sfumato.spaces import Area, Grid
 
@@ -67,7 +67,7 @@ def common_counts(maps: Sequence[NoisyCounts], users: FloatArray) -> NoisyCounts
 @lru_cache(maxsize=4)
 def common_centers(common: NoisyCounts, area: Area | None) -> tuple[FloatArray, ...]:
     """Where the splits of every level are centered by the common map, level by level [cell, 3]."""
-    return centers_within(rough_map(common, FINEST, area), area)
+    return centers_within(rough_maps([common], FINEST, area)[0], area)
 
 
 def centers_within(masses: FloatArray, area: Area | None) -> tuple[FloatArray, ...]:

@@ -34,7 +34,7 @@ from sfumato.heatmap.inference.posterior import (
     FirstPass,
     Fit,
     first_passes,
-    rough_map,
+    rough_maps,
 )
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.tiles import Tiles, dense_tiles, inside
@@ -287,7 +287,7 @@ def pool_counts(
         )
     # In an order of their own, so that sums are the same to the last digit.
     order = sorted(range(len(maps)), key=lambda at: _digest(maps[at]))
-    users = np.array([float(rough_map(one, 0, area)[0]) for one in maps])
+    users = rough_maps(maps, 0, area)[:, 0]
     commons, passes = [], []
     for at in range(len(maps)):
         others = [other for other in order if other != at]

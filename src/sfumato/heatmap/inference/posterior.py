@@ -44,6 +44,7 @@ PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 5
 # Points and bins of a first pass: half as many are enough to choose among a few levels, shapes or
 # centers.
 ROUGH = 10
+SMALL = 2**14  # counts of maps that are worked on together
 # Numbers that are worked on at once, 8 MB of them, and that are kept of each of the last few sets of
 # maps: one map is looked at on cells of several sizes.
 AT_ONCE, KEPT, SETS = 2**20, 2**22, 3
@@ -256,13 +257,25 @@ def rough_masses(
     return np.asarray(_rough(fit)[here][np.searchsorted(fit.tree.code[here], codes)])
 
 
-def rough_map(counts: NoisyCounts, level: int, area: Area | None = None) -> FloatArray:
-    """Masses of all cells of a level, by Z-order code, from one pass: near the mean, in a sixth of its time.
+def rough_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = None) -> FloatArray:
+    """Masses of all cells of a level [map, cell], by Z-order code, from one pass each.
 
-    For simulations that compare many maps of one kind with each other.
+    Near the means, in a sixth of their time: for simulations that compare many maps of one kind
+    with each other. Small maps are worked on together; their numbers are the same.
     """
-    fit = _first_fit(counts, ROUGH, area)
-    return fit.laid_out(_rough(fit), _seen(level))
+    found, part, held = [], list[NoisyCounts](), 0
+    for one in counts:
+        if part and held + one.codes.size > SMALL:
+            found.append(_rough_maps(part, level, area))
+            part, held = [], 0
+        part.append(one)
+        held += one.codes.size
+    return np.concatenate([*found, _rough_maps(part, level, area)])
+
+
+def _rough_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None) -> FloatArray:
+    fit = _first_fit(_side_by_side(counts), ROUGH, area)
+    return fit.laid_out(_rough(fit), _seen(level)).reshape(len(counts), -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,14 +339,7 @@ def mean_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = Non
 
     The same numbers in a tenth of the time, where maps are small: for simulations of many.
     """
-    shifted = [one.codes + (number << 2 * one.levels) for number, one in enumerate(counts)]
-    names = ("levels", "values", "scales", "ceiling")
-    levels, values, scales, ceiling = (
-        np.concatenate([getattr(one, name) for one in counts]) for name in names
-    )
-    every = NoisyCounts(
-        levels, np.concatenate(shifted), values, scales, ceiling, len(counts), counts[0].law
-    )
+    every = _side_by_side(counts)
     first = replace(_first_fit(every, ROUGH, area), seeds=tuple(map(_seed, counts)))
     (one,) = _first_passes(
         first, every.finest, [lambda masses, level: centers_of(masses, level, area)]
@@ -343,6 +349,18 @@ def mean_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = Non
         np.concatenate([fit_mixture(one.evidence[here], one.masses[here]) for here in mine])
     )
     return fit.laid_out(fit.mean(), _seen(level)).reshape(len(counts), -1)
+
+
+def _side_by_side(counts: Sequence[NoisyCounts]) -> NoisyCounts:
+    """The counts of several maps as those of one tree with a root for each."""
+    shifted = [one.codes + (number << 2 * one.levels) for number, one in enumerate(counts)]
+    names = ("levels", "values", "scales", "ceiling")
+    levels, values, scales, ceiling = (
+        np.concatenate([getattr(one, name) for one in counts]) for name in names
+    )
+    return NoisyCounts(
+        levels, np.concatenate(shifted), values, scales, ceiling, len(counts), counts[0].law
+    )
 
 
 def _first_fit(counts: NoisyCounts, points: int = POINTS, area: Area | None = None) -> Fit:

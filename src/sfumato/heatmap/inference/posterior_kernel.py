@@ -40,11 +40,14 @@ ITSELF = (
 
 
 @inner(error_model="numpy")
-def likelihood(n, x, first, facts, table, noise):
-    """The logarithm of how likely the counts of node n and below it are, if its mass is x."""
+def known(n, x, facts, noise):
+    """The logarithm of how likely the counts of node n itself are, if its mass is x."""
     found = 0.0
     for at in range(COUNTS, facts.shape[1], 3):
-        kind, away = facts[n, at], (facts[n, at + 1] - x) / facts[n, at + 2]
+        kind = facts[n, at]
+        if kind == NONE:
+            continue
+        away = (facts[n, at + 1] - x) / facts[n, at + 2]
         # What the law of the noise adds to that of Laplace noise: nothing where it is that.
         more = 0.0
         if noise.shape[1] > 0:
@@ -53,20 +56,22 @@ def likelihood(n, x, first, facts, table, noise):
             more = noise[row, k] + (noise[row, k + 1] - noise[row, k]) * (t - k)
         if kind == COUNT:
             found += more - abs(away)
-        elif kind == CEILING:
-            # The distribution function of the noise.
-            if away < 0:
-                found += away - math.log(2.0) + more
-            else:
-                found += math.log1p(-0.5 * math.exp(more - away))
-    if first[n] >= 0:
-        last = table.shape[1] - 1
-        far = (x - facts[n, LOW]) / (facts[n, HIGH] - facts[n, LOW])
-        at = 0 if far <= 0 else min(math.floor(math.sqrt(far) * last), last - 1)
-        here, there = at / last, (at + 1) / last
-        here, there = here * here, there * there
-        found += table[n, at] + (table[n, at + 1] - table[n, at]) * (far - here) / (there - here)
+        # The distribution function of the noise.
+        elif away < 0:
+            found += away - math.log(2.0) + more
+        else:
+            found += math.log1p(-0.5 * math.exp(more - away))
     return found
+
+
+@inner(error_model="numpy")
+def tabled(n, far, table):
+    """What the table of node n says of what is below it, so far along."""
+    last = table.shape[1] - 1
+    at = 0 if far <= 0 else min(math.floor(math.sqrt(far) * last), last - 1)
+    here, there = at / last, (at + 1) / last
+    here, there = here * here, there * there
+    return table[n, at] + (table[n, at + 1] - table[n, at]) * (far - here) / (there - here)
 
 
 @inner(error_model="numpy")
@@ -198,10 +203,17 @@ def _integrate(
         else:
             a, children, bins, means[0], weights[0] = n, 1, 1, 1.0, 1.0
         for child in range(children):
+            node = a + child
+            counted = first[node] >= 0
+            low, wide = facts[node, LOW], facts[node, HIGH] - facts[node, LOW]
             for q in range(bins):
                 if weights[q] > 0:
                     x = m * means[q]
-                    found = likelihood(a + child, m - x if child else x, first, facts, table, noise)
+                    if child:
+                        x = m - x
+                    found = known(node, x, facts, noise)
+                    if counted:
+                        found += tabled(node, (x - low) / wide, table)
                     logs[q] = logs[q] + found if child else found
         top, total, share = -1e300, 0.0, 0.0
         for q in range(bins):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.counts import NoisyCounts
-from sfumato.heatmap.inference.posterior import rough_map
+from sfumato.heatmap.inference.posterior import rough_maps
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.spaces import Area
 
@@ -12,8 +14,10 @@ from sfumato.spaces import Area
 SKETCH = 5
 
 
-def sketch(counts: NoisyCounts, area: Area) -> Tiles:
-    """The map of some counts as one pass finds it, on cells of level SKETCH."""
+def sketches(counts: Sequence[NoisyCounts], area: Area) -> tuple[Tiles, ...]:
+    """The maps of some counts as one pass finds each, on cells of level SKETCH."""
     level = min(area.grid.levels, SKETCH)
-    masses = inside_bounds(rough_map(counts, level, area), counts, area)
-    return dense_tiles(area.grid, level, masses)
+    found = zip(counts, rough_maps(counts, level, area), strict=True)
+    return tuple(
+        dense_tiles(area.grid, level, inside_bounds(masses, one, area)) for one, masses in found
+    )

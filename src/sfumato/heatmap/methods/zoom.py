@@ -16,7 +16,7 @@ from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
 from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, rough_masses
-from sfumato.heatmap.inference.sketch import sketch
+from sfumato.heatmap.inference.sketch import sketches
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.noisy_sums import CentralNoise, NoisySums
 from sfumato.heatmap.methods.protocol import (
@@ -310,7 +310,7 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
     def sketches(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:
         """What one pass of the posterior finds."""
         del mechanism
-        return tuple(sketch(released.counts(group), area) for group in range(released.groups))
+        return sketches([released.counts(group) for group in range(released.groups)], area)
 
 
 def _mean_tiles(posterior: CountsPosterior, area: Area, level: int) -> Tiles:

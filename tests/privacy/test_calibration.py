@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,8 +21,9 @@ from sfumato.privacy import (
     gaussian_sigma,
     laplace_scale,
 )
-from sfumato.privacy.accounting import gaussian_delta, privacy_profile
+from sfumato.privacy.accounting import calibration, gaussian_delta, privacy_profile
 from sfumato.privacy.accounting.divergences import hockey_stick
+from sfumato.privacy.accounting.numbers import real, up
 
 EPSILONS = [0.01, 0.1, 0.5, 1, 3, 10, 40, 100, 1000]
 DELTAS = [1e-12, 1e-9, 1e-6, 1e-3, 0.1]
@@ -183,3 +185,20 @@ def test_profiles_of_choices() -> None:
         privacy_profile(DiscreteLaplace(1), "1/2")
     with pytest.raises(InvalidParameter, match="above 0"):
         privacy_profile(DiscreteLaplace(1), 0)
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [("1", "1e-5"), ("1e-9", "1e-7"), ("1000", "1e-5"), ("20", "1e-30"), ("1", "1e-299"), ("1", "0.999")],
+)  # fmt: skip
+def test_a_deviation_is_that_of_the_whole_search_to_the_bit(epsilon: str, delta: str) -> None:
+    """Doubles say where to look, for 1000 they cannot; what holds there is worked out exactly."""
+    e, d = Fraction(epsilon), Fraction(delta)
+    with mpmath.workprec(calibration.CANCELLING):
+        whole = up(
+            calibration._root(
+                lambda sigma: calibration._gaussian_delta(real(e), 1 / sigma) <= real(d)
+            )
+        )
+    assert calibration._smallest_sigma(e, d) == whole

@@ -149,7 +149,65 @@ def _smallest_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     with mpmath.workprec(CANCELLING):
         e, d = real(epsilon), real(delta)
-        return up(_root(lambda sigma: _gaussian_delta(e, 1 / sigma) <= d))
+
+        def excess(sigma: Any) -> Any:
+            return _gaussian_delta(e, 1 / sigma) - d
+
+        too_small, enough = _ends_around_sigma(excess, epsilon, delta)
+        # More noise always keeps what less noise keeps: outside these ends nothing need be worked out.
+        return up(
+            _root(lambda sigma: sigma >= enough or (sigma > too_small and excess(sigma) <= 0))
+        )
+
+
+def _ends_around_sigma(
+    excess: Callable[[Any], Any], epsilon: Fraction, delta: Fraction
+) -> tuple[Any, Any]:
+    """A deviation that is too small and one that is enough, close together; 0 and infinity where unknown.
+
+    A guess in doubles, and secants from there; what each end is said to be was worked out exactly.
+    """
+    import mpmath
+
+    guess = _sigma_in_doubles(float(epsilon), float(delta))
+    low, high = mpmath.mpf(0), mpmath.inf
+    for bits in (28, 44, 76):
+        if not guess:
+            break
+        for end in (guess - mpmath.ldexp(guess, -bits), guess + mpmath.ldexp(guess, -bits)):
+            if not low < end < high:
+                continue
+            over = excess(end)
+            if over > 0:
+                low, above = end, over
+            else:
+                high, below = end, over
+        if not (low > 0 and high < mpmath.inf):
+            break
+        guess = low + (high - low) * above / (above - below)
+    return low, high
+
+
+def _sigma_in_doubles(epsilon: float, delta: float) -> float:
+    """About the smallest deviation; 0 where doubles cannot say."""
+
+    def enough(sigma: float) -> bool:
+        half, far = 0.5 / sigma, epsilon * sigma
+        tails = [math.erfc((far + side) / math.sqrt(2)) / 2 for side in (-half, half)]
+        return tails[0] - math.exp(epsilon) * tails[1] <= delta
+
+    try:
+        low = high = 1.0
+        while not enough(high):
+            high *= 2
+        while enough(low):
+            low /= 2
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+    except (OverflowError, ZeroDivisionError):
+        return 0.0
+    return high if math.isfinite(high) else 0.0
 
 
 def _root(holds: Callable[[Any], bool]) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.errors import InvalidInput
 from sfumato.privacy import ZCDP, ApproxDP, MovedMass, PureDP, as_approx, gaussian_sigma
+from sfumato.privacy.accounting import gaussian_delta
 
 if TYPE_CHECKING:
     from sfumato.sensing.planning.design import Design
@@ -138,11 +139,11 @@ def _cost(noise: NoisePlan, total: SensorLoss, readings: int, times: float) -> f
     delta = noise.cost.delta
     low = high = float(noise.cost.epsilon)
     unit = gaussian_sigma(low, delta) / math.sqrt(times)
-    while gaussian_sigma(high, delta) > unit:
+    while gaussian_delta(high, sigma=unit) > delta:
         high *= 2
         if high > 2 * MAX_COST:
             return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if gaussian_sigma(middle, delta) > unit else (low, middle)
+        low, high = (middle, high) if gaussian_delta(middle, sigma=unit) > delta else (low, middle)
     return high if high <= MAX_COST else None

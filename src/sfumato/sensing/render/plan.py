@@ -155,8 +155,8 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"one sensor alone would tell no more than epsilon {up(plan.one_sensor)} at delta "
         f"{float(plan.delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
-        *(choice if same else []),
         *(plan.physics.sentences if details else ["`details` says what physics hides already"]),
+        *(choice if same else []),
     ]
 
 

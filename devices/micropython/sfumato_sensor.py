@@ -140,7 +140,7 @@ def draw(cipher, table, epoch, n):
 
 
 def unit_of(count, multiplier, shift, zero, limit):
-    """The lattice unit of a whole count of a sensor; the four numbers are its own, of `sfumato sensor table`."""
+    """The lattice unit of a whole count of a sensor; the four numbers are those of `sensor table`."""
     near = (count * multiplier - zero + (1 << (shift - 1))) >> shift
     return max(-limit, min(limit, near))
 

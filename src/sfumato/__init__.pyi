@@ -1,9 +1,9 @@
 from .audit import assert_private, audit_claim
 from .graphon import Blocks, find_blocks
-from .heatmap import plan_heatmap, read_heatmap, rehearse_heatmap, release_heatmap
+from .heatmap import compare_maps, plan_heatmap, read_heatmap, rehearse_heatmap, release_heatmap
 from .online import Chooser
 from .privacy import Ledger
-from .records import Columns, Periods
+from .records import Columns, Periods, Values
 from .sensing.pipeline import (
     check_recovery,
     describe_site,
@@ -23,10 +23,12 @@ __all__ = [
     "Columns",
     "Ledger",
     "Periods",
+    "Values",
     "area_in_degrees",
     "assert_private",
     "audit_claim",
     "check_recovery",
+    "compare_maps",
     "describe_site",
     "emd",
     "find_blocks",

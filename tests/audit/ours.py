@@ -65,12 +65,16 @@ from sfumato.privacy import (
     Shuffled,
 )
 from sfumato.privacy.ledger.guarded import LARGEST
+from sfumato.privacy.noise import lookup
 from sfumato.records import bound_of_sums
 from sfumato.spaces import Grid
 
 Rows = npt.NDArray[Any]
 Pairs = Callable[[Any, int], Rows]
 Drawn = Callable[[Any, Any, int, Noise], Rows]
+
+# As in a process that has drawn much noise: audits draw little, ten thousand times.
+lookup._compiled()
 
 U = UNITS
 ACCOUNT = math.log(4)

@@ -182,3 +182,24 @@ def test_pairs_of_columns_are_maps_that_share_the_mass(
 def test_groups_that_are_none_are_refused(made: Any, rule: str) -> None:
     with pytest.raises(InvalidParameter, match=rule):
         made()
+
+
+def test_python_says_it_by_a_keyword_and_numbers_name_images_too(tmp_path: Path) -> None:
+    rows = pa.table(
+        {**{name: ROWS[name] for name in ("observer", "x", "y")}, "image": [1, 1, 2, 1]}
+    )
+    ledger = Ledger.create(tmp_path / "g.ledger", PureDP(2), unit="observer-image", source="gaze")
+    asked: dict[str, Any] = {
+        "user": "observer", "x": "x", "y": "y", "bounds": (0, 0, 1, 1), "plane": True, "levels": 2,
+        "ledger": ledger, "epsilon": 1,
+    }  # fmt: skip
+    whole = plan_release(rows, by="image", groups=[1, 2], mass_per_value=True, **asked)
+    assert str(whole.result.cost) == "epsilon 1"
+    assert whole.asked.groups == Values("image", ("1", "2"), mass_per_value=True)
+    for refused in ({}, {"by": "image", "groups": EACH}, {"groups": [1, 2]}):
+        with pytest.raises(InvalidParameter, match="`mass_per_value` goes with a list of `groups`"):
+            plan_release(rows, mass_per_value=True, **refused, **asked)
+    wrong: tuple[Any, ...] = (1.5, True, None)
+    for name in wrong:
+        with pytest.raises(InvalidParameter, match="groups are names, of text or whole numbers"):
+            plan_release(rows, by="image", groups=[name], **asked)

@@ -29,7 +29,7 @@ period = "1s"
 [budget]
 window = "{window}"
 epsilon = "{epsilon}"
-delta = "1e-6"
+delta = "{delta}"
 [input]
 kind = "csv"
 path = "in.csv"
@@ -56,6 +56,7 @@ def make_sensor(
     rows: tuple[tuple[float | str, ...], ...] = (),
     window: str = "1h",
     epsilon: str = "8",
+    delta: str = "1e-6",
     port: int = 1,
     more: str = "",
 ) -> SensorConfig:
@@ -65,6 +66,7 @@ def make_sensor(
         sensors=str(list(sensors)).replace("'", '"'),
         window=window,
         epsilon=epsilon,
+        delta=delta,
         port=port,
     )
     (folder / f"{device}.toml").write_text(text + more)

@@ -19,7 +19,7 @@ from sfumato.errors import InvalidInput, LedgerBusy
 from sfumato.network import decode, encode, is_checked, read_packets, unseal_packets
 from sfumato.network.collector import StoredPacket, open_store
 from sfumato.network.sensors import Sensor, SensorConfig, SensorRun, keep_rounds
-from sfumato.privacy import Ledger
+from sfumato.privacy import ApproxDP, Ledger
 from sfumato.sensing.pipeline import make_device_key
 from sfumato.sensing.release import read_check_keys, read_master_key
 
@@ -199,7 +199,7 @@ def test_a_clock_that_runs_too_fast_makes_no_more_rounds(folder: Path) -> None:
 @pytest.mark.fault
 def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     config = make_sensor(folder)  # noise for an hour of rounds
-    short = replace(config, budget=type(config.budget)("1/4", "1e-6"))
+    short = replace(config, budget=ApproxDP("1/4", "1e-6"))
     told: list[str] = []
     begin = START - START % 3_600_000 + 3_600_000 - 5_700
     run, client = ran(short, rounds=9, clock=FakeClock(begin), told=told)
@@ -208,7 +208,7 @@ def test_a_window_without_budget_is_silent_until_the_next(folder: Path) -> None:
     assert left[5] > left[4]  # the next hour has its own
     make_device_key(folder / "master.key", folder / "poor.key", name="poor")
     config = make_sensor(folder, device="poor")
-    poor = replace(config, budget=type(config.budget)("1/40", "1e-6"))
+    poor = replace(config, budget=ApproxDP("1/40", "1e-6"))
     run, client = ran(poor, rounds=9, clock=FakeClock(begin), told=told)
     assert run.rounds + run.refused == 9
     assert len(entries(poor)) == run.rounds == len(client.sent)

@@ -7,6 +7,7 @@ all forks.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import resource
 import shutil
 import signal
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
@@ -109,21 +111,62 @@ def told(pipe: int) -> str:
         return file.read()
 
 
-# deaths by line: the process kills itself at the n-th line of our code
+# deaths: what a process that is killed leaves is its files, and what it told
 
 
-def with_lines(work: Callable[[], Any], at: int) -> None:
-    """Do the work, dying at line number `at` of the traced files if it comes to that."""
-    seen = 0
+def left_now(path: Path, pipe: int) -> list[Any]:
+    """All that outlives a process: the folder's files, and whether a value was told."""
+    told = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    found: list[Any] = [told]
+    folders = [str(path.parent)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                file = entry.stat(follow_symlinks=False)
+                found.append((entry.path, file.st_ino, file.st_mode, file.st_nlink))
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    handle = os.open(entry.path, os.O_RDONLY)
+                    found.append(os.pread(handle, 1 << 24, 0))
+                    os.close(handle)
+    return found
+
+
+class Changes:
+    """Counts steps, and how often what is left changed between them.
+
+    A death is the same at all steps between two changes: the next process finds the same files,
+    and locks end with whoever held them. One of these steps stands for all, the first.
+    """
+
+    def __init__(self, path: Path, pipe: int) -> None:
+        self.path, self.pipe = path, pipe
+        self.steps = self.changes = 0
+        self.left = left_now(path, pipe)
+
+    def reach(self, change: int) -> bool:
+        """One step more; whether this is the first after so many changes."""
+        self.steps += 1
+        if (left := left_now(self.path, self.pipe)) != self.left:
+            self.left = left
+            self.changes += 1
+        return self.changes >= change
+
+
+# deaths by line: the process kills itself at a line of our code
+
+
+def with_lines(work: Callable[[], Any], path: Path, pipe: int, change: int) -> None:
+    """Do the work, dying at the first line of the traced files after so many changes; or say how many lines."""
+    seen = Changes(path, pipe)
 
     def tracer(frame: Any, event: str, _: Any) -> Any:
-        nonlocal seen
         if frame.f_code.co_filename not in TRACED:
             return None
-        if event == "line":
-            seen += 1
-            if seen == at:
-                os.kill(os.getpid(), signal.SIGKILL)
+        if event == "line" and seen.reach(change):
+            os.write(pipe, f"{seen.steps}\n".encode())
+            os.kill(os.getpid(), signal.SIGKILL)
         return tracer
 
     sys.settrace(tracer)
@@ -131,21 +174,23 @@ def with_lines(work: Callable[[], Any], at: int) -> None:
         work()
     finally:
         sys.settrace(None)
+    os.write(pipe, f"{seen.steps}\n".encode())
 
 
 def deaths_by_line(path: Path) -> Iterator[Record]:
     base = one_entry(path)
-    for at in count(1):
+    for change in count():
         restore(path, base)
         ledger = Ledger(path)
 
-        def life(pipe: int, ledger: Ledger = ledger, at: int = at) -> None:
+        def life(pipe: int, ledger: Ledger = ledger, change: int = change) -> None:
             report_samples(pipe)
-            with_lines(lambda: ledger.release(COST, city(), request=REQUEST), at)
+            with_lines(lambda: ledger.release(COST, city(), request=REQUEST), path, pipe, change)
 
         child, pipe = in_child(life)
         _, status = os.waitpid(child, 0)
-        yield {"at": at, "status": status, "value": "value" in told(pipe), **aftermath(path)}
+        *value, at = told(pipe).split()
+        yield {"at": int(at), "status": status, "value": value == ["value"], **aftermath(path)}
         if status != signal.SIGKILL:
             return
 
@@ -181,14 +226,14 @@ def aftermath(path: Path) -> Record:
 
 
 def creations_by_line(path: Path) -> Iterator[Record]:
-    for at in count(1):
+    for change in count():
 
-        def life(_: int, at: int = at) -> None:
-            with_lines(lambda: create(path), at)
+        def life(pipe: int, change: int = change) -> None:
+            with_lines(lambda: create(path), path, pipe, change)
 
         child, pipe = in_child(life)
         _, status = os.waitpid(child, 0)
-        told(pipe)
+        at = int(told(pipe))
         made = path.exists()
         if not made:
             create(path)
@@ -201,7 +246,7 @@ def creations_by_line(path: Path) -> Iterator[Record]:
             return
 
 
-# deaths by system call: the parent kills the child before its n-th call, inside SQLite's commit too
+# deaths by system call: the parent kills the child before a call, inside SQLite's commit too
 
 
 def killed_at_calls(
@@ -210,17 +255,13 @@ def killed_at_calls(
     after: Callable[[Path], Record],
     *,
     old: bool = "format1" in sys.argv[3:],
-    step: int = 1,
 ) -> Iterator[Record]:
-    """Do the work on a ledger of one entry, dying before its first, second, ... call; what came after.
-
-    Or before each so many calls, of work that is long.
-    """
+    """Do the work on a ledger of one entry, dying before each call that finds other files; what came after."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
     base = one_entry(path, old=old)
-    for at in count(1, step):
+    for change in count():
         restore(path, base)
 
         def life(pipe: int) -> None:
@@ -232,9 +273,9 @@ def killed_at_calls(
 
         child, pipe = in_child(life)
         _, status = os.waitpid(child, 0)
-        stops = 0
+        stops, seen = 0, Changes(path, pipe)
         while os.WIFSTOPPED(status):
-            if stops == 2 * at - 1:  # stops come in pairs, before and after a call
+            if stops % 2 and seen.reach(change):  # stops come in pairs, before and after a call
                 os.kill(child, signal.SIGKILL)
             else:
                 libc.ptrace(PTRACE_SYSCALL, child, None, None)
@@ -243,7 +284,8 @@ def killed_at_calls(
         if status == 77 << 8:
             yield {"refused": True}
             return
-        yield {"at": at, "status": status, "value": "value" in told(pipe), **after(path)}
+        value = "value" in told(pipe)
+        yield {"at": seen.steps, "status": status, "value": value, **after(path)}
         if status != signal.SIGKILL:
             return
 

@@ -1,4 +1,4 @@
-"""Deaths of runs at every system call, of resumes at every third: as a script, it reports what each left.
+"""Deaths of runs and of resumes at every system call: as a script, it reports what each left.
 
 A script of its own, like `ledger_worker`, whose deaths these are: only a process without threads may fork
 safely.
@@ -97,7 +97,7 @@ def runs(path: Path) -> Iterator[Record]:
 
 
 def resumes(path: Path) -> Iterator[Record]:
-    return killed_at_calls(path, stopped_and_finished, aftermath, step=3)
+    return killed_at_calls(path, stopped_and_finished, aftermath)
 
 
 WORKS: dict[str, Callable[[Path], Iterator[Record]]] = {"runs": runs, "resumes": resumes}

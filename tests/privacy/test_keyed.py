@@ -100,8 +100,8 @@ def test_both_searches_equal_big_integers(
     blocks = [int.from_bytes(raw[i : i + 16], "big") for i in range(0, len(raw), 16)]
     n = len(built.tables)
     slow = [slow_draw(built, blocks[i * n : i * n + n]) for i in range(size)]
-    for many in (0, 2**62):  # compiled, and by NumPy
-        monkeypatch.setattr(lookup, "MANY", many)
+    for search in (lookup._compiled(), lookup._by_columns):
+        monkeypatch.setattr(lookup, "_search", lambda _, search=search: search)
         assert keyed_draws(key, epoch, law, first=0, size=size).tolist() == slow
 
 
@@ -123,8 +123,8 @@ def test_ties_with_a_threshold_are_searched_exactly(
                     blocks.append(sign << 127 | min(max(threshold + near, 0), rest))
                 raw += b"".join(b.to_bytes(16, "big") for b in blocks)
                 slow.append(slow_draw(built, blocks))
-    for many in (0, 2**62):
-        monkeypatch.setattr(lookup, "MANY", many)
+    for search in (lookup._compiled(), lookup._by_columns):
+        monkeypatch.setattr(lookup, "_search", lambda _, search=search: search)
         assert lookup.look_up(raw, built).tolist() == slow
 
 
@@ -411,6 +411,15 @@ def test_bad_keys_and_epochs_are_refused(key: bytes) -> None:
         KeyedNoise(key, boot=-1)
     with pytest.raises(InvalidParameter, match="below"):
         KeyedNoise(key).uniform(0, 1)
+
+
+@pytest.mark.unit
+def test_few_draws_load_no_compiler_and_use_one_that_is_there() -> None:
+    lookup._compiled.cache_clear()
+    assert lookup._search(lookup.MANY - 1) is lookup._by_columns
+    compiled = lookup._search(lookup.MANY)
+    assert compiled is not lookup._by_columns
+    assert lookup._search(1) is compiled
 
 
 @pytest.mark.unit

@@ -250,7 +250,7 @@ def test_what_is_no_ledger_is_met_with_the_call_that_makes_one() -> None:
 def test_a_missing_ledger_is_met_with_the_line_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidInput,
-        match=r"make one with: sfumato ledger create .*no\.ledger --epsilon 1 --unit user --source",
+        match=r"make one with `Ledger\.create\('.*no\.ledger', 1, unit='user', source='NAME'\)`$",
     ):
         Ledger(tmp_path / "no.ledger")
     assert not list(tmp_path.iterdir())

@@ -46,7 +46,7 @@ def plain_sums(
     elif isinstance(groups, Periods | Values):
         parts = [groups]
     elif groups is not None and isinstance(columns.by, str):
-        parts = [Values(columns.by, tuple(groups))]
+        parts = [Values(columns.by, tuple(map(str, groups)))]
     counts: defaultdict[Any, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for place, row in enumerate(rows):
         user = place if columns.user is None else row[columns.user]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS
 from sfumato.records import Columns, Engine, open_table, sum_cells
 from sfumato.records.engines import connected
+from sfumato.records.text_rows import TextRows
 from sfumato.spaces import Area, area_of_plane
 
 LOCAL: tuple[Engine, ...] = ("duckdb", "polars")
@@ -89,6 +92,48 @@ def _table(rows: list[tuple[int, float | None, float | None, int | None]]) -> pa
             for i, (name, kind) in enumerate(kinds.items())
         }
     )
+
+
+@pytest.mark.fault
+def test_rows_are_read_once_where_they_change_meanwhile(tmp_path: Path) -> None:
+    """Visits of one reading over the totals of another would give a user more than mass 1."""
+    with duckdb.connect(tmp_path / "city.duckdb") as database:
+        database.execute(
+            "create view visits as select 'u' as user, i % 3 + 0.5 as x, 0.5 as y from range(1000) "
+            "as rows(i) where random() < 0.5"
+        )
+        counts = {
+            count
+            for _ in range(5)
+            for count in database.sql("select count(*) from visits").fetchall()
+        }
+    assert len(counts) > 1  # every reading is another
+    columns = Columns("user", "x", "y")
+    table = open_table(f"{tmp_path / 'city.duckdb'}::visits")
+    for _ in range(10):
+        mass = sum(opened(sum_cells(table, columns, PLANE, source="test")).values())
+        assert UNITS - 3 <= mass <= UNITS
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", LOCAL)
+def test_a_file_of_text_is_read_once(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may grow meanwhile."""
+    read: list[TextRows] = []
+    batches = TextRows.batches
+
+    def noted(rows: TextRows) -> Iterator[pa.RecordBatch]:
+        read.append(rows)
+        return batches(rows)
+
+    monkeypatch.setattr(TextRows, "batches", noted)
+    (tmp_path / "visits.csv").write_text("user,x,y\na,0.5,0.5\na,1.5,0.5\nb,0.5,0.5\n")
+    columns = Columns("user", "x", "y")
+    table = open_table(tmp_path / "visits.csv", engine=engine, columns=columns)
+    assert sum(opened(sum_cells(table, columns, PLANE, source="test")).values()) == 2 * UNITS
+    assert len(read) == 1
 
 
 @pytest.mark.property

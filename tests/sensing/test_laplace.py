@@ -26,23 +26,31 @@ from sfumato.sensing import (
     open_ledger,
     plan,
     plan_sensors,
-    recover_sources,
     release_readings,
     sensitivity,
     unseal_readings,
 )
+from sfumato.sensing.diagnostics.laplace_tails import chance_of_squares
 from sfumato.sensing.diagnostics.misfit import DOUBTFUL, misfit
+from sfumato.sensing.diagnostics.track_fit import fit_rounds
 from sfumato.sensing.model.changes import Largest
 from sfumato.sensing.model.l1_changes import l1_changes
 from sfumato.sensing.model.operators.heat_line import HeatLine
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import weighted
 from sfumato.sensing.model.sensitivity import l1_sensitivity
-from sfumato.sensing.pipeline import make_device_key, make_master_key
-from sfumato.sensing.release.noise_plan import NoisePlan
+from sfumato.sensing.pipeline import (
+    LiveReading,
+    LiveRecovery,
+    LiveRound,
+    make_device_key,
+    make_master_key,
+)
+from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan
 from sfumato.sensing.release.readings import quantise
 from sfumato.sensing.render import plan_text
 from sfumato.sensing.results.plan import SensorPlan
+from sfumato.sensing.results.track import TrackResult
 from sfumato.spaces import Graph, Grid, Line, Points
 
 RING = Graph([(i, (i + 1) % 14) for i in range(14)] + [(0, 5), (3, 9)])
@@ -158,9 +166,6 @@ def test_a_release_pays_epsilon_alone_and_its_noise_is_laplace(
     # A share of an epsilon is an epsilon; and nothing that needs a delta is paid from it.
     shared = release_readings(exact, site, ledger=book, share=4)
     assert shared.sigma == pytest.approx(made.sigma)
-    found = recover_sources(made.readings, estimator="least")
-    assert found.diagnostics.error is None
-    assert any("Laplace" in remark for remark in found.diagnostics.remarks)
 
 
 def test_the_test_of_the_physics_keeps_its_level(rng: Generator) -> None:
@@ -215,6 +220,36 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert plan(site, ApproxDP(1, "1e-6")).sensitivity.l1 is None
 
 
+EDITS: list[tuple[str, dict[str, object], str]] = [
+    ("", {"step": "0"}, "step"),  # the site's is 1/8
+    ("", {"exponent": -9.9}, "whole number"),
+    ("sensitivity", {"l1": 1.0}, "below that in l2"),
+    ("sensitivity", {"l2": -5.0}, "not negative"),
+    ("sensitivity", {"per_sensor": [float("nan")] * 10}, "finite"),
+    (
+        "sensitivity",
+        {"neighbors": {"kind": "moved-mass", "radius": "1/9", "metric": "line"}},
+        "relat",
+    ),
+]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("part", "edit", "said"), EDITS, ids=str)
+def test_a_plan_that_was_edited_is_refused_where_the_site_or_arithmetic_tells(
+    part: str, edit: dict[str, object], said: str
+) -> None:
+    line = heat_line(sources=20, sensors=10, diffusion_time=0.01)
+    site = describe_site(
+        "hall", operator=line, radius="1/20", unit="mass", per_source=1, step="1/8"
+    ).site
+    told = plan(site, PureDP(1)).to_json()
+    check_noise_plan(NoisePlan.from_json(told), site)
+    (told[part] if part else told).update(edit)
+    with pytest.raises((InvalidInput, InvalidParameter), match=said):
+        check_noise_plan(NoisePlan.from_json(told), site)
+
+
 @dataclass(frozen=True, eq=False)
 class Louder(HeatLine):
     """Heat of a source twice as strong, derived from ours, which says its own changes."""
@@ -246,3 +281,65 @@ def test_sources_move_within_a_single_cell_too() -> None:
     assert l1_changes(line, over_distance=True) >= line.changes(over_distance=True).l2 > 1
     node = graph_diffusion(Graph([], nodes=1), rate=1.0)
     assert l1_changes(node, over_distance=True) == 0
+
+
+@pytest.mark.statistical
+def test_squares_of_laplace_noise_have_their_own_chances(rng: Generator) -> None:
+    """Their p-values keep their levels, by made-up noise and by the bound; chi-square's do not."""
+    squares = np.square(rng.laplace(scale=np.sqrt(0.5), size=(3000, 30))).sum(axis=1)
+    told = [chance_of_squares(30, square) for square in squares]
+    for share in (0.2, 0.05, 0.01):
+        below = sum(chance <= share for chance in told)
+        assert stats.binomtest(below, 3000, share, alternative="greater").pvalue > LEVEL
+    taken = int((stats.chi2.sf(squares, 30) <= 0.05).sum())
+    assert stats.binomtest(taken, 3000, 0.05, alternative="greater").pvalue < LEVEL
+    # Where nothing was made up: one number above a cut and no others, or none above it.
+    for far in (100.0, 1000.0):
+        alone = np.exp(-np.sqrt(2 * far))
+        assert alone <= chance_of_squares(1, far) <= 30 * alone
+    assert chance_of_squares(10_000, 10_000 * 1.02) > 0.05
+    assert chance_of_squares(10_000, 10_000 * 1.5) < 1e-6
+
+
+@pytest.mark.statistical
+def test_tracks_know_that_noise_is_laplace(rng: Generator) -> None:
+    line = heat_line(sources=60, sensors=20, diffusion_time=0.01)
+    site = describe_site("hall", operator=line, radius="1/100", unit="mass", per_source=1).site
+
+    def followed(*, laplace: bool, broken: float) -> tuple[list[float], TrackResult]:
+        rounds = []
+        for number, cell in enumerate(np.clip(30 + rng.integers(-2, 3, 4).cumsum(), 2, 57)):
+            read = line.columns([cell])[:, 0] + rng.laplace(scale=0.1 * np.sqrt(0.5), size=20)
+            read[4] += broken
+            rounds.append(
+                LiveRound(
+                    f"2026-11-18T09:00:0{number}Z",
+                    {
+                        name: LiveReading(float(value), 0.1, PureDP(1), laplace=laplace)
+                        for name, value in zip(site.sensors.names, read, strict=True)
+                    },
+                )
+            )
+        found = LiveRecovery(site).track(rounds)
+        values = np.array([[one.value for one in each.readings.values()] for each in rounds])
+        assert found.track is not None
+        fits = fit_rounds(
+            found.track,
+            values,
+            noises=[0.1] * 4,
+            min_noises=[0.1] * 4,
+            max_mass=1.0,
+            laplace=laplace,
+        )
+        return [one.p_value for one in fits], found
+
+    told = [followed(laplace=True, broken=0.0) for _ in range(25)]
+    below = sum(chance <= 0.05 for chances, _ in told for chance in chances)
+    assert stats.binomtest(below, 100, 0.05, alternative="greater").pvalue > LEVEL
+    kinds = [found.verdict.kind for _, found in told]
+    assert kinds.count("misfit") <= 1
+    assert str(told[0][1].cost) == "epsilon 4"
+    # Readings that no noise explains are still found out, and the sensor is named.
+    _, found = followed(laplace=True, broken=3.0)
+    assert found.verdict.kind == "misfit"
+    assert [one.sensor for one in found.faulty_sensors] == [site.sensors.names[4]]

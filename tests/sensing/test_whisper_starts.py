@@ -121,6 +121,24 @@ def test_the_certificate_is_the_worst_of_all_answers_and_pairs(target: float) ->
     assert losses(KITE, found, 1.1 * float(plan.epsilon)).max() > target
 
 
+@pytest.mark.reference
+def test_heat_that_is_off_is_counted() -> None:
+    """At large rates heat is off by more than 1e-13: mixed fully, each of eight nodes has an eighth of it."""
+    full, spread = Graph(list(itertools.combinations(range(8), 2))), Spread(3e7, 3.0)
+    plan = protect_starts(full, spread=spread, target=1.5)
+    odds, heard = math.expm1(float(plan.epsilon)), -math.expm1(-3 / 8)
+    # Only the two starts answer differently, both as speaks more for one.
+    true = math.log1p(odds) - math.log1p(odds * heard) + math.log1p(odds * (1 - heard))
+    assert true <= plan.loss < true + 1e-3
+    assert true <= start_loss(full, (0, 1), epsilon=plan.epsilon, spread=spread)
+
+
+@pytest.mark.unit
+def test_a_rate_that_no_series_computes_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="at most"):
+        protect_starts(PATH, spread=Spread(1e12, 1.0), target=1)
+
+
 CASES: list[tuple[Graph, Cascade, float, int | None]] = [
     (KITE, IndependentCascade(0.3), 4.0, 1),
     (KITE, IndependentCascade(0.05), 0.8, None),

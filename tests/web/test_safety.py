@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import re
 import threading
@@ -11,9 +12,12 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
+from PIL import Image
 from starlette.testclient import TestClient
 from tests.web.served import a_book, a_form, a_head, a_table, asking, crawled, serving
 
+from sfumato.errors import InvalidInput
+from sfumato.heatmap import public_area
 from sfumato.privacy import Ledger
 from sfumato.web import make_app
 
@@ -272,3 +276,31 @@ def test_a_form_without_a_length_or_with_too_much_is_not_read(client: TestClient
         assert client.post(address, content=endless(), headers=headers).status_code == 411
         much = b" " * (2**20 + 1)
         assert client.post(address, content=much, headers=headers).status_code == 413
+
+
+def test_a_host_or_an_origin_that_is_no_address_is_refused_as_any_other(client: TestClient) -> None:
+    headers = a_head(client)
+    for host in ("[", "[::1", "127.0.0.1.", "2130706433", ""):
+        refused = client.get("/index.json", headers={"host": host})
+        assert refused.status_code == 403
+        assert refused.headers["content-security-policy"]
+    for origin in ("http://[", "null", "http://127.0.0.1:8377@elsewhere"):
+        refused = client.post("/maps", headers=headers | {"origin": origin}, content=b"{}")
+        assert refused.status_code == 403
+
+
+def test_an_image_is_a_raster_whatever_it_is_called(client: TestClient, tmp_path: Path) -> None:
+    """Ghostscript would run for PostScript; and a broken picture is no fault of ours."""
+    headers = a_head(client) | {"x-file-name": "x.png"}
+    script = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n%%EOF\n"
+    broken = io.BytesIO()
+    Image.new("RGB", (64, 64), "red").save(broken, "PNG")
+    half = bytearray(broken.getvalue())
+    half[half.index(b"IDAT") + 8] ^= 0xFF
+    for body in (script, bytes(half), half[:60]):
+        for address in ("/ground?kind=image", "/sources/plan?bounds=0,0,1,1"):
+            refused = client.post(address, headers=headers, content=bytes(body))
+            assert refused.status_code == 422, refused.text
+    (tmp_path / "x.png").write_bytes(script)
+    with pytest.raises(InvalidInput, match="as an image"):
+        public_area(image=tmp_path / "x.png")

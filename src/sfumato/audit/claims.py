@@ -1,6 +1,7 @@
 """Kinds of privacy claims: what each implies, allows and certifies.
 
-A new kind is a class in `privacy/accounting/guarantee.py`, and what this file says of it.
+A new kind is a class in `privacy/accounting/guarantee.py`, its name at the door of `privacy`, and
+what this file says of it: `FORMS`, `KINDS` and `traits_of`.
 
 A claim is a loss with a relation of neighbors. `traits_of` is the only place in this room that tells
 losses apart; everything else asks the `Traits` that it returns.

@@ -47,6 +47,8 @@ SPELLED = {
 """Parameters of the library whose options are called otherwise; others have the parameter's own name."""
 running: ContextVar[frozenset[str]] = ContextVar("running", default=frozenset())
 """The flags of the command that runs."""
+MADE = re.compile(r"with `Ledger\.create\((['\"])(.*?)\1, 1, unit='user', source='NAME'\)`")
+"""How the library says to make a ledger; a command says its own line."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -102,6 +104,11 @@ def in_flags(text: str, flags: Collection[str] | None = None) -> str:
             return found[0]
         return flag if value in ("", "True", "False") else f"{flag} {value}"
 
+    text = MADE.sub(
+        r"with: sfumato ledger create \2 --epsilon 1 --unit user --source NAME, "
+        "for sensors with: sfumato sense ledger",
+        text,
+    )
     return re.sub(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]*))?`", spelled, text)
 
 

@@ -25,6 +25,7 @@ from .json_codec import decoding, indented, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
 from .line_log import LineLog
 from .outputs import check_outputs, holds, write_outputs
+from .rasters import flat_raster, raster_size
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "drafts_beside",
     "end_by_signal",
     "features_of",
+    "flat_raster",
     "has_column",
     "holds",
     "indented",
@@ -55,6 +57,7 @@ __all__ = [
     "numbers_of",
     "parse_json",
     "polygons_of",
+    "raster_size",
     "read_bytes",
     "read_edge_list",
     "read_floor_plan",

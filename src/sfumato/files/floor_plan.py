@@ -17,11 +17,11 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files.geojson import features_of, read_bytes
+from sfumato.files.rasters import flat_raster
 
 Bounds = tuple[float, float, float, float]
 UNDONE = "nothing was drawn"
 LARGEST, LARGEST_SENT = 4096, 1600  # pixels of the longer side: of a picture, and inside a page
-MAX_PIXELS = 2**28
 QUALITY = 85  # of a JPEG inside a page
 
 
@@ -134,17 +134,5 @@ def _lines(data: bytes, path: str | Path) -> tuple[FloatArray, ...]:
 
 def _pixels(data: bytes, path: str | Path) -> npt.NDArray[np.uint8]:
     """An image as RGB on white; a huge one is shrunk."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise InvalidInput(
-                    f"an image may have at most {MAX_PIXELS} pixels, {path} has more; {UNDONE}"
-                )
-            plain = image.convert("RGBA")
-    except (OSError, SyntaxError, UnidentifiedImageError, Image.DecompressionBombError):
-        raise InvalidInput(f"cannot read {path} as an image; {UNDONE}") from None
-    flat = Image.alpha_composite(Image.new("RGBA", plain.size, "white"), plain).convert("RGB")
-    flat.thumbnail((LARGEST, LARGEST))
+    flat = flat_raster(io.BytesIO(data), longest=LARGEST, called=path, undone=UNDONE)
     return np.asarray(flat, dtype=np.uint8)

@@ -32,14 +32,14 @@ MAX_LOSS = 1e6
 MIN_DELTA = 1e-300
 """What lies beyond them promises nothing, and no accounting can add it up."""
 
-LawName = Literal["rounded-gaussian", "gaussian"]
+LawName = Literal["rounded-gaussian", "gaussian", "laplace"]
 LossKind = Literal["epsilon", "rho"]
 Status = Literal["read", "held", "none"]
 
 _HEAD = struct.Struct(">2sBB8s16s12sIQIBBhdBB2xII4dB")
 _COUNT = struct.Struct(">H")
 _READING = struct.Struct(">Hq")
-_LAWS: dict[int, LawName] = {1: "rounded-gaussian", 2: "gaussian"}
+_LAWS: dict[int, LawName] = {1: "rounded-gaussian", 2: "gaussian", 3: "laplace"}
 _LOSSES: dict[int, LossKind] = {1: "epsilon", 2: "rho"}
 _STATUSES: dict[int, Status] = {0: "read", 1: "held", 2: "none"}
 _REHEARSAL = 1
@@ -86,7 +86,7 @@ class Packet:
         round_ms: The round that it belongs to, in milliseconds since 1970, UTC.
         period_ms: How far apart the rounds of this device are.
         law: The law of the noise.
-        sigma: Its parameter, in lattice units.
+        sigma: Its parameter, in lattice units: of a Laplace law its scale.
         exponent: Readings are whole multiples of 2**exponent of the unit of the site's operator.
         cost: What this round cost, for all sensors of the site together.
         left: What is left in the window after it.
@@ -135,7 +135,7 @@ class Packet:
     @property
     def deviation(self) -> float:
         """The deviation of the noise, in the unit of the site's operator."""
-        return math.ldexp(self.sigma, self.exponent)
+        return _deviation(self.law, self.sigma, self.exponent)
 
     def numbers(self) -> tuple[float, ...]:
         """The noisy readings in the unit of the site's operator."""
@@ -361,7 +361,9 @@ def _check(packet: Packet) -> None:
         "a period has 1 ms or more": 0 < packet.period_ms < 2**32,
         "sigma is a finite number above 0": 0 < packet.sigma < math.inf,
         "an exponent lies in -1100..400": -1100 <= packet.exponent <= 400,
-        "a deviation lies in 1e-150..1e150": _is_deviation(packet.sigma, packet.exponent),
+        "a deviation lies in 1e-150..1e150": _is_deviation(
+            packet.law, packet.sigma, packet.exponent
+        ),
         "a loss lies in 0..1e6, a delta is 0 or 1e-300..1": (
             _is_loss(packet.cost) and _is_loss(packet.left)
         ),
@@ -383,10 +385,16 @@ def _check(packet: Packet) -> None:
             raise InvalidParameter(f"{rule}, this packet's does not; nothing was sent or taken")
 
 
-def _is_deviation(sigma: float, exponent: int) -> bool:
+def _deviation(law: LawName, sigma: float, exponent: int) -> float:
+    """Of a discrete Laplace law of scale t it is sqrt(2 q) / (1 - q), q = exp(-1 / t)."""
+    wide = math.sqrt(0.5) / math.sinh(0.5 / sigma) if law == "laplace" else sigma
+    return math.ldexp(wide, exponent)
+
+
+def _is_deviation(law: LawName, sigma: float, exponent: int) -> bool:
     try:
-        return 1e-150 <= math.ldexp(sigma, exponent) <= 1e150  # its square is a number too
-    except OverflowError:
+        return 1e-150 <= _deviation(law, sigma, exponent) <= 1e150  # its square is a number too
+    except (OverflowError, ZeroDivisionError):
         return False
 
 

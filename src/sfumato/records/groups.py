@@ -39,7 +39,7 @@ class Values:
             raise InvalidParameter(
                 f"groups are a list of names, got the text {self.names!r}; nothing was read"
             )
-        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "names", tuple(map(value_name, self.names)))
         if not self.column:
             raise InvalidParameter("values are of a column, got none; nothing was read")
         if not self.names or "" in self.names or len(set(self.names)) != len(self.names):
@@ -59,6 +59,17 @@ class Values:
             "value": self.names[number],
             "mass_per_value": self.mass_per_value,
         }
+
+
+def value_name(value: Any) -> str:
+    """A public value of a column as groups name it: text as it is, a whole number as it is written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidParameter(
+            f"groups are names, of text or whole numbers, got {value!r}; nothing was read"
+        )
+    return str(int(value))
 
 
 Part = Values | Periods
@@ -125,7 +136,7 @@ class Pairs:
         ]
 
 
-Groups = Sequence[str] | Values | Periods | Pairs | None
+Groups = Sequence[str] | Sequence[int] | Values | Periods | Pairs | None
 
 
 def part_name(part: Part) -> str:
@@ -158,7 +169,7 @@ def parts_of(groups: Groups, columns: Columns) -> tuple[Part, ...]:
         case _:
             if isinstance(groups, str) or not isinstance(columns.by, str):
                 raise _not_together()
-            return (Values(columns.by, tuple(groups)),)
+            return (Values(columns.by, names_of(groups)),)
     if columns != in_table(groups, columns):
         whose = "that of the periods" if isinstance(groups, Periods) else "those of the groups"
         raise InvalidParameter(
@@ -256,7 +267,9 @@ def names_of(groups: Groups) -> tuple[str, ...]:
         raise InvalidParameter(
             f"groups are a list of names, got the text {groups!r}; nothing was charged"
         )
-    return groups.names if isinstance(groups, Values | Periods | Pairs) else tuple(groups)
+    if isinstance(groups, Values | Periods | Pairs):
+        return groups.names
+    return tuple(map(value_name, groups))
 
 
 def told_by_maps(groups: Groups, number: int) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 from .audit_page import write_audit_report
-from .demo import DemoResult, run_demo
+from .demo import run_demo
 from .leaderboard_page import check_leaderboard_path, write_leaderboard
 from .page import Section, write_report
 from .plan_page import check_plan_path, write_plan
+from .results import DemoResult
 
 __all__ = [
     "DemoResult",

@@ -7,7 +7,7 @@ import hmac
 import ipaddress
 import secrets
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
@@ -76,7 +76,7 @@ class Gate:
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server: a page elsewhere whose name was bent to us does not."""
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _split(f"//{host}").hostname or ""
         if is_loopback(name) or name in (self.host, *self.names):
             return True
         try:  # An address cannot be bent; it is only served where a token is asked for.
@@ -168,9 +168,17 @@ class Guard:
             )
             return "" if led or site in ("same-origin", "none") else ANOTHER
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _split(origin).netloc != host:
             return f"a page of {origin!r} may not ask this server for anything; nothing was done"
         return "" if site in ("same-origin", "none") else ANOTHER
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address; of what is none, such as http://[, no parts."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _cookie(name: str, value: str) -> str:

@@ -22,7 +22,14 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
-from sfumato.files import Feature, features_of, named_system, read_bytes
+from sfumato.files import (
+    Feature,
+    features_of,
+    flat_raster,
+    named_system,
+    raster_size,
+    read_bytes,
+)
 from sfumato.heatmap.analysis.overlap import moved, turns
 from sfumato.heatmap.export.georeferenced import georeferenced
 from sfumato.heatmap.export.output_names import Group, of_group
@@ -267,13 +274,7 @@ def image_size(path: str | Path) -> tuple[int, int]:
         InvalidInput: It is no image that can be read.
 
     """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            return image.size
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError):
-        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
+    return raster_size(path, called=path, undone=UNDONE)
 
 
 def check_image(path: str | Path, area: Area) -> None:
@@ -300,19 +301,10 @@ def stimulus(path: str | Path, area: Area) -> Pixels:
     from PIL import Image
 
     check_image(path, area)
-    size = image_size(path)
-    try:
-        with Image.open(path) as image:
-            plain = image.convert("RGBA")
-    except OSError:
-        raise InvalidInput(f"cannot read {path} as an image; nothing was written") from None
-    flat = Image.alpha_composite(Image.new("RGBA", plain.size, "white"), plain).convert("RGB")
-    longest = max(size)
-    if longest < SMALLEST:
-        times = math.ceil(SMALLEST / longest)
-        flat = flat.resize((size[0] * times, size[1] * times), Image.Resampling.NEAREST)
-    elif longest > LARGEST:
-        flat.thumbnail((LARGEST, LARGEST))
+    flat = flat_raster(path, longest=LARGEST, called=path, undone=UNDONE)
+    if max(flat.size) < SMALLEST:
+        times = math.ceil(SMALLEST / max(flat.size))
+        flat = flat.resize((flat.width * times, flat.height * times), Image.Resampling.NEAREST)
     return np.asarray(flat, dtype=np.uint8)
 
 

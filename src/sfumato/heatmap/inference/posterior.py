@@ -464,7 +464,8 @@ def _counted(
     # In the order of the columns CENTER, GUESS, SPREAD, LOW, HIGH and COUNTS of the kernel.
     told = np.stack([kinds, values, scales], axis=2).reshape(size, -1)
     facts = np.column_stack([center, guess, spread, low, high, told])
-    noise = counts.law.corrections
+    # A copy: what is read only would have the kernel compiled once more.
+    noise = np.array(counts.law.corrections)
     return _Tree(first, facts, np.zeros((size, points)), noise, roots, depth, code)
 
 

@@ -76,6 +76,20 @@ def compare_maps(
         InvalidParameter: The maps cannot be compared, or an output could not be written.
         InvalidInput: A map or the zones could not be read.
 
+    Example:
+        >>> import pyarrow as pa
+        >>> from sfumato.heatmap import rehearse_heatmap
+        >>> from sfumato.privacy import KeyedNoise
+        >>> months = {"user": [*range(90)], "lon": [11.25] * 90, "lat": [43.77] * 90}
+        >>> rows = pa.table({**months, "month": ["May", "June", "June"] * 30})
+        >>> found = rehearse_heatmap(
+        ...     rows, user="user", bounds=(11.2, 43.74, 11.32, 43.81), levels=3, by="month",
+        ...     groups=["May", "June"], public=True, epsilon=10, noise=KeyedNoise(bytes(32), epoch=bytes(12)),
+        ... )
+        >>> change = compare_maps(*found.maps)
+        >>> [round(one.change, -1) for one in change.users.changes], change.shares.changes
+        ([30.0], ())
+
     """
     targets = paths_of(outputs)
     check_comparison(a, b, zones=zones, coverage=coverage, outputs=targets, overwrite=overwrite)

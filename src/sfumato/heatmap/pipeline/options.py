@@ -14,11 +14,11 @@ from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.privacy import Ledger
 from sfumato.privacy.accounting import Number, exact
-from sfumato.records import Columns, check_columns
+from sfumato.records import Columns, Pairs, Periods, Values, check_columns, names_of
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
-    from sfumato.records import Engine
+    from sfumato.records import Engine, Groups
 
 PRIVATE = "private"
 PoolingKind = Literal["none", "partial"]
@@ -54,8 +54,9 @@ class HeatmapOptions(TypedDict, total=False):
     Forecast: `users`, a public guess of how many there are: what the maps will be like is then said
     before they are paid for.
 
-    Maps: `pooling` ("none" or "partial"), whether several maps share strength: post-processing, at no
-    cost.
+    Maps: `mass_per_value` (with a list of `groups`: everybody has mass 1 in each, as in
+    `records.Values`); `pooling` ("none" or "partial"), whether several maps share strength:
+    post-processing, at no cost.
 
     Files: `over` (a public image under pictures and pages: a stimulus of the size of the area,
     {by} in its name for the group, or a GeoTIFF), `outline` (public lines and areas, GeoJSON),
@@ -89,6 +90,7 @@ class HeatmapOptions(TypedDict, total=False):
     cells: Cells
     levels: int
     users: float | None
+    mass_per_value: bool
     pooling: PoolingKind
     over: str | Path | None
     outline: str | Path | None
@@ -137,6 +139,21 @@ def check_options(
             "an image lies under the area it shows, not one found in it: `over` does not go "
             "with `bounds='private'`; nothing was charged"
         )
+
+
+def stated_groups(groups: Groups, columns: Columns | None, options: HeatmapOptions) -> Groups:
+    """Groups as rows are counted by: values of a column in words, with the mass that the keyword says."""
+    plain = groups is not None and not isinstance(groups, Values | Periods | Pairs | str)
+    named = names_of(groups) if plain else groups
+    if not options.get("mass_per_value", False):
+        return named
+    by = columns.by if columns is not None else options.get("by")
+    if not plain or not isinstance(by, str):
+        raise InvalidParameter(
+            "`mass_per_value` goes with a list of `groups` and the one column `by` they are values of; of "
+            "periods and pairs, Periods(...) and Values(...) say it themselves; nothing was charged"
+        )
+    return Values(by, names_of(groups), mass_per_value=True)
 
 
 def check_public(ledger: Ledger | str | Path, *, public: bool) -> None:

@@ -26,6 +26,7 @@ from sfumato.heatmap.pipeline.options import (
     open_rows,
     read_files,
     rows_of,
+    stated_groups,
     write_options,
 )
 from sfumato.heatmap.pipeline.outputs import (
@@ -109,6 +110,7 @@ def rehearse_heatmap(
         True
 
     """
+    groups = stated_groups(groups, columns, options)
     check_rehearsal(
         source,
         columns,

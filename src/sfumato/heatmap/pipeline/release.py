@@ -27,6 +27,7 @@ from sfumato.heatmap.pipeline.options import (
     outer_name,
     read_files,
     rows_of,
+    stated_groups,
     warn_of_exchange,
     write_options,
 )
@@ -215,6 +216,7 @@ def plan_release(
         ReleasedAlready: The same request was paid for and not delivered.
 
     """
+    groups = stated_groups(groups, columns, options)
     check_release(
         source,
         columns,

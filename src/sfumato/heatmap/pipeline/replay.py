@@ -17,6 +17,7 @@ from sfumato.heatmap.pipeline.options import (
     check_options,
     open_rows,
     rows_of,
+    stated_groups,
 )
 from sfumato.heatmap.replay_results import Neighbor, ReplayResult
 from sfumato.privacy import UNITS
@@ -76,6 +77,7 @@ def replay_release(
             "by `public=True`; nothing was read"
         )
     check_options(options, columns, area)
+    groups = stated_groups(groups, columns, options)
     rows, where = rows_of(source, columns, options), area_of(area, options)
     user, asked = rows.columns.user, rows.columns
     if user is None:

@@ -10,7 +10,7 @@ from sfumato.files import LineLog
 from sfumato.network.collector.recoveries import Recovered, Window, loss_of
 from sfumato.network.collector.state import CollectorState, Promise
 from sfumato.network.collector.store import State, StoredRound
-from sfumato.network.wire import Packet, WireLoss
+from sfumato.network.wire import Packet
 from sfumato.sensing.pipeline import epsilon_after
 from sfumato.sensing.release import describe_window
 
@@ -50,14 +50,10 @@ def promise_of(packets: list[Packet], window: Window, rounds: int) -> Promise:
         left.amount,
         "" if window is None else describe_window(*window),
         rounds,
-        epsilon_after(loss_of(cost), rounds) if _counts(cost) else 0.0,
-        cost.delta if cost.kind == "epsilon" else SPENT_DELTA,
+        epsilon_after(loss_of(cost), rounds) if cost.amount > 0 else 0.0,
+        cost.delta or SPENT_DELTA,
         any(one.rehearsal for one in packets),
     )
-
-
-def _counts(cost: WireLoss) -> bool:
-    return cost.amount > 0 and (cost.kind == "rho" or cost.delta > 0)
 
 
 def round_line(done: Recovered) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sfumato.errors import SfumatoError
 from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.wire import Packet, WireLoss
-from sfumato.privacy import ZCDP, ApproxDP
+from sfumato.privacy import ZCDP, ApproxDP, PureDP
 from sfumato.sensing.pipeline import LiveReading, LiveRecovery, LiveRound
 from sfumato.sensing.results import RecoveredRound, TrackResult
 
@@ -40,15 +40,22 @@ class Recovered:
     problem: str = ""
 
 
-def loss_of(told: WireLoss) -> ZCDP | ApproxDP:
+def loss_of(told: WireLoss) -> ZCDP | ApproxDP | PureDP:
     """The loss that a packet states."""
-    return ZCDP(told.amount) if told.kind == "rho" else ApproxDP(told.amount, told.delta)
+    if told.kind == "rho":
+        return ZCDP(told.amount)
+    return ApproxDP(told.amount, told.delta) if told.delta else PureDP(told.amount)
 
 
 def live_round(closed: ClosedRound) -> LiveRound:
     """A closed round as the pipeline takes it."""
     readings = {
-        name: LiveReading(packet.numbers()[at], packet.deviation, loss_of(packet.cost))
+        name: LiveReading(
+            packet.numbers()[at],
+            packet.deviation,
+            loss_of(packet.cost),
+            laplace=packet.law == "laplace",
+        )
         for name, (packet, at) in closed.packets.items()
     }
     packets = [packet for packet, _ in closed.packets.values()]

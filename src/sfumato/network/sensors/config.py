@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network.mqtt import BrokerConfig
 from sfumato.network.sensors.schedule import parse_period
-from sfumato.privacy import ApproxDP
+from sfumato.privacy import ApproxDP, PureDP
 from sfumato.sensing.release import parse_window
 
 InputKind = Literal["stdin", "csv", "file", "command", "mqtt"]
@@ -62,7 +62,7 @@ class SensorConfig:
         sensors: The sensors of the site that this device reads.
         period_ms: How far apart rounds are.
         window: The length of a window of time with a budget of its own.
-        budget: What the rounds of one window may cost together.
+        budget: What the rounds of one window may cost together; epsilon alone where its delta is 0.
         input: Where readings come from.
         broker: Where packets go.
         outbox: How many packets may wait for the broker; then no more are made.
@@ -75,7 +75,7 @@ class SensorConfig:
     sensors: tuple[str, ...]
     period_ms: int
     window: str
-    budget: ApproxDP
+    budget: ApproxDP | PureDP
     input: InputConfig
     broker: BrokerConfig
     outbox: int = 10_000
@@ -126,9 +126,7 @@ def _config(data: dict[str, Any], folder: Path) -> SensorConfig:
         sensors=_names(data),
         period_ms=parse_period(_text(data, "period")),
         window=_text(budget, "window", "budget.", default="1d"),
-        budget=ApproxDP(
-            _text(budget, "epsilon", "budget."), _text(budget, "delta", "budget.")
-        ),
+        budget=_budget(_text(budget, "epsilon", "budget."), _text(budget, "delta", "budget.")),
         input=_input(_table(data, "input", set(InputConfig.__dataclass_fields__)), folder),
         broker=_broker(_table(data, "broker", set(BrokerConfig.__dataclass_fields__)), folder),
         outbox=_whole(data, "outbox", 10_000),
@@ -143,6 +141,12 @@ def _config(data: dict[str, Any], folder: Path) -> SensorConfig:
         if missing:
             raise InvalidParameter(f"`input` names nothing to read for sensor {missing[0]!r}")
     return found
+
+
+def _budget(epsilon: str, delta: str) -> ApproxDP | PureDP:
+    """Epsilon alone where delta is 0: that takes Laplace noise."""
+    found = ApproxDP(epsilon, delta)
+    return found if found.delta else PureDP(found.epsilon)
 
 
 def _input(table: dict[str, Any], folder: Path) -> InputConfig:

@@ -196,6 +196,11 @@ def write_device_table(config: SensorConfig, path: str | Path) -> DeviceTable:
             has its own noise and its lattice cannot be told.
     """
     site, plan = checked(config)
+    if plan.pure:
+        raise InvalidInput(
+            "a microcontroller draws Gaussian noise alone, and the plan is of epsilon without a delta, which "
+            "takes Laplace noise; give the budget a delta, or let a computer send; nothing was written"
+        )
     try:
         lattices = tuple(device_lattice(site, plan, name) for name in config.sensors)
     except InvalidInput:

@@ -38,7 +38,7 @@ class SensorPlan:
     sensors: tuple[str, ...]
     period_ms: int
     window: str
-    budget: ApproxDP
+    budget: ApproxDP | PureDP
     cost: SensorLoss
     sigma: float
     rounds: int
@@ -94,13 +94,16 @@ def describe_sensor(config: SensorConfig) -> SensorPlan:
     """
     site, planned = checked(config)
     cost = planned.cost
+    budget, paid = config.budget, 0
     match cost:
-        case ZCDP(rho):
-            paid = share_of(config.budget, 1).rho // rho
-        case ApproxDP(epsilon, delta):
-            paid = min(config.budget.epsilon // epsilon, config.budget.delta // delta)
+        case ZCDP(rho) if isinstance(budget, ApproxDP):
+            paid = share_of(budget, 1).rho // rho
+        case ApproxDP(epsilon, delta) if isinstance(budget, ApproxDP):
+            paid = min(budget.epsilon // epsilon, budget.delta // delta)
         case PureDP(epsilon):
-            paid = config.budget.epsilon // epsilon
+            paid = budget.epsilon // epsilon
+        case _:  # epsilon alone pays for no delta
+            pass
     if not paid:
         raise InvalidInput(
             f"a round costs {cost}, the budget of a window is {config.budget}; nothing was started"

@@ -29,6 +29,7 @@ from sfumato.network.topics import COLLECTOR
 from sfumato.network.wire import (
     MAX_LOSS,
     MIN_DELTA,
+    LawName,
     Packet,
     Status,
     WireLoss,
@@ -208,7 +209,7 @@ class Sensor:
         return self._book[1]
 
     def _packet(self, snapshot: Snapshot, round_ms: int, start: datetime, left: Loss) -> Packet:
-        seal, mechanism = snapshot.seal, self.plan.mechanism
+        seal = snapshot.seal
         if seal is None or snapshot.names != tuple(
             self.site.sensors.names[place] for place in sorted(self._places)
         ):
@@ -222,7 +223,7 @@ class Sensor:
             first=seal.first,
             round_ms=round_ms,
             period_ms=self.config.period_ms,
-            law="gaussian" if isinstance(mechanism, DiscreteGaussian) else "rounded-gaussian",
+            law=law_name(self.plan),
             sigma=float(double_above(self.plan.width)),
             exponent=snapshot.release.exponent,
             cost=wire_loss(self.plan.cost, up=True),
@@ -267,15 +268,24 @@ def checked(config: SensorConfig) -> tuple[Site, NoisePlan]:
         raise InvalidInput(
             f"{config.noise_plan} was made for another site than {config.site}; nothing was started"
         )
-    if plan.pure:
-        raise InvalidInput(
-            f"{config.noise_plan} is of Laplace noise, and packets carry Gaussian noise alone; plan it with a "
-            "delta above 0, or rho; nothing was started"
-        )
     wire_loss(
         plan.cost, up=True
     )  # what a packet cannot state is refused before anything is charged
     return site, plan
+
+
+def law_name(plan: NoisePlan) -> LawName:
+    """How packets name the law of a plan's noise.
+
+    Args:
+        plan: The noise.
+
+    Returns:
+        The name.
+    """
+    if plan.pure:
+        return "laplace"
+    return "gaussian" if isinstance(plan.mechanism, DiscreteGaussian) else "rounded-gaussian"
 
 
 def needed(config: SensorConfig, site: Site) -> tuple[str, ...]:

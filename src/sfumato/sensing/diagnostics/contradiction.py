@@ -20,6 +20,7 @@ from scipy.special import log_ndtr
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.field_offset import free_of
+from sfumato.sensing.diagnostics.laplace_tails import log_chance_beyond
 from sfumato.sensing.diagnostics.misfit import box_fit
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import gains_of
@@ -51,9 +52,12 @@ class Contrasts:
         """By how many deviations of its noise each is beyond what sources can make of it."""
         return np.asarray(((self.weights @ readings).T - self.bounds).T / sigma)
 
-    def log_chances(self, readings: FloatArray, sigma: float) -> FloatArray:
+    def log_chances(
+        self, readings: FloatArray, sigma: float, *, laplace: bool = False
+    ) -> FloatArray:
         """The log of the chance of that by noise, at most, for each sensor."""
-        return np.asarray(log_ndtr(-self.deviations(readings, sigma)))
+        far = self.deviations(readings, sigma)
+        return log_chance_beyond(far) if laplace else np.asarray(log_ndtr(-far))
 
     def allowed(self, readings: FloatArray, sensor: int, sigma: float) -> tuple[float, float]:
         """The end of what a sensor may read beside the others, and its standard error."""

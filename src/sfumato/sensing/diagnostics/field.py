@@ -22,6 +22,7 @@ from sfumato.sensing.diagnostics.field_sensors import (
     rows_without,
 )
 from sfumato.sensing.diagnostics.field_sparse import Fit, few_sources
+from sfumato.sensing.diagnostics.field_times import LIKELY, around_best, crossing, tried_times
 from sfumato.sensing.diagnostics.fitted_field import Field, messages_of
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.model.operators.protocol import Operator, part_of
@@ -35,8 +36,6 @@ MAX_SOURCES = 8
 """Sources looked for when nobody says how many there are."""
 ALIKE = 1e-12
 """The share of a constant's square that sources leave, below which they are taken to leave nothing."""
-LIKELY = 7.814727903251179
-"""The 0.95 quantile of chi-square with three degrees of freedom: with one, they were too short."""
 LEVEL = 0.01
 """Of the tests for bad sensors, all together; where the interval of the time is wrong it may be more."""
 REFINED = 3
@@ -56,6 +55,7 @@ class _Scene:
     offset: float
     sources: int | None
     min_sigma: float | None = None
+    laplace: bool = False
 
     @property
     def level(self) -> FloatArray:
@@ -73,6 +73,7 @@ def fit_field(
     times: Sequence[float] | None = None,
     sources: int | None = None,
     min_sigma: float | None = None,
+    laplace: bool = False,
     unit: ReadingUnit | None = None,
 ) -> Field:
     """Readings y = M_T f + offset + noise made ready for a recovery: T, the offset and bad sensors found.
@@ -106,6 +107,7 @@ def fit_field(
         times: Diffusion times (rates on a graph) to try, at least two; None keeps the stated one.
         sources: How many sources there are; None lets the score decide.
         min_sigma: The smallest noise, where sensors differ.
+        laplace: Whether the noise is Laplace; tests allow for its tails.
         unit: What sentences tell readings in; None means as the operator has them.
 
     Returns:
@@ -119,7 +121,7 @@ def fit_field(
     than stated: `messages` say so when the whole interval lies below it.
     """
     rounds, noises = rounds_of(operator, y, sigma)
-    tried = None if times is None else _times(operator, times)
+    tried = None if times is None else tried_times(operator, times)
     count = None if sources is None else whole("sources", sources, low=1)
     if not offset >= 0:
         raise InvalidParameter(
@@ -137,7 +139,15 @@ def fit_field(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
     scene = _Scene(
-        operator, rounds, noises, *combine(rounds, noises), max_mass, offset, count, min_sigma
+        operator,
+        rounds,
+        noises,
+        *combine(rounds, noises),
+        max_mass,
+        offset,
+        count,
+        min_sigma,
+        laplace,
     )
     bad = _faulty_sensors(
         scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None
@@ -164,6 +174,7 @@ def _faulty_sensors(scene: _Scene, operator: Operator, *, once: bool) -> tuple[F
         max_mass=scene.max_mass,
         offset=scene.offset > 0,
         level=LEVEL if once else LEVEL / 2,
+        laplace=scene.laplace,
     )
 
 
@@ -188,35 +199,15 @@ def _profile(scene: _Scene, times: list[float] | None) -> _Profile:
         scores = _scores(scene, best)
         known = sorted(scores)
         likely = [t for t in known if scores[t] <= min(scores.values()) + LIKELY]
-        near = {known.index(likely[0]), known.index(likely[-1]) + 1, *_around(known, scores)}
+        near = {known.index(likely[0]), known.index(likely[-1]) + 1, *around_best(known, scores)}
         for i in near:
             if 0 < i < len(known):
                 _try(scene, best, math.sqrt(known[i - 1] * known[i]))
     scores = _scores(scene, best)
     time = min(scores, key=lambda t: scores[t])
     known = sorted(scores)
-    low, high = (_crossing(order, scores) for order in (known, known[::-1]))
+    low, high = (crossing(order, scores) for order in (known, known[::-1]))
     return _Profile(min(best[time], key=lambda one: _score(scene, one)), time, (low, high))
-
-
-def _around(known: list[float], scores: dict[float, float]) -> set[int]:
-    """The gaps on both sides of the best time."""
-    i = min(range(len(known)), key=lambda j: scores[known[j]])
-    return {i, i + 1}
-
-
-def _crossing(known: list[float], scores: dict[float, float]) -> float:
-    """Where the profile first comes within LIKELY of its least, between two times by a straight line."""
-    limit = min(scores.values()) + LIKELY
-    before = known[0]
-    for time in known:
-        if scores[time] <= limit:
-            if time == known[0]:
-                return time
-            share = (scores[before] - limit) / (scores[before] - scores[time])
-            return math.exp(math.log(before) + share * math.log(time / before))
-        before = time
-    return before
 
 
 def _try(scene: _Scene, best: dict[float, list[Fit]], time: float) -> None:
@@ -303,6 +294,7 @@ def _field(
         sigma=scene.sigma,
         max_mass=scene.max_mass,
         min_sigma=scene.min_sigma,
+        laplace=scene.laplace,
     )
     at_most = None if times is None else _at_most(scene, times)
     field = Field(
@@ -385,14 +377,3 @@ def _without(scene: _Scene, bad: tuple[FaultySensor, ...]) -> _Scene:
         rounds=scene.rounds[:, rows],
         readings=scene.readings[rows],
     )
-
-
-def _times(operator: Operator, times: Sequence[float]) -> list[float]:
-    tried = sorted({float(time) for time in times})
-    if len(tried) < 2 or not all(1e-20 <= time <= 1e20 for time in tried):
-        raise InvalidParameter(
-            f"times must be 2 or more different numbers between 1e-20 and 1e20, got {list(times)}; "
-            "no field was fitted"
-        )
-    operator.with_time(tried[0])  # refuses a matrix
-    return tried

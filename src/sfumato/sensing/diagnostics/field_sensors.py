@@ -16,6 +16,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.contradiction import KEPT, Beside, Contrasts, beside_others
+from sfumato.sensing.diagnostics.laplace_tails import log_chance_beyond
 from sfumato.sensing.diagnostics.misfit import checked_readings, p_value_text
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import gains_of
@@ -114,6 +115,7 @@ def faulty_sensors(
     max_mass: float = 1.0,
     offset: bool = False,
     level: float = 0.01,
+    laplace: bool = False,
 ) -> tuple[FaultySensor, ...]:
     """The sensors to go and look at: dead, stuck or drifting ones, found one after another.
 
@@ -143,6 +145,8 @@ def faulty_sensors(
         max_mass: The largest mass of one source.
         offset: Whether all readings may share an unknown constant.
         level: The chance that any sensor is suspected where all are well.
+        laplace: Whether the noise is Laplace. Then chances are bounds of any combination of it, so fewer
+            sensors are suspected, and none by sums of squares, which have no such bound.
 
     Returns:
         The faulty sensors, the worst first.
@@ -173,10 +177,10 @@ def faulty_sensors(
     # Of two that differ and may share an offset, neither is known to be the bad one.
     while len(found) < MAX_FAULTY * m and rows.size > 1 + offset:
         left, own = _left(rounds[:, rows], _orthonormal(signal[rows]))
-        tests = _tests(left, own, noises)
+        tests = _tests(left, own, noises, laplace=laplace)
         beside = beside_others(operator, rows, sigma=noise, max_mass=max_mass, offset=offset)
         limits = [] if beside is None else beside.contrasts()
-        by_limit = [one.log_chances(mean[rows], noise) for one in limits]
+        by_limit = [one.log_chances(mean[rows], noise, laplace=laplace) for one in limits]
         share = math.log((len(tests) + len(by_limit)) * m)
         chance = np.min(tests, axis=0)
         worst = int(np.argmin(chance))
@@ -257,13 +261,19 @@ def _left(rounds: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray
     return rounds - (rounds @ basis) @ basis.T, np.where(own > ALONE, own, math.nan)
 
 
-def _tests(left: FloatArray, own: FloatArray, noises: FloatArray) -> list[FloatArray]:
+def _tests(
+    left: FloatArray, own: FloatArray, noises: FloatArray, *, laplace: bool
+) -> list[FloatArray]:
     """For each sensor the log of the chance of what it leaves if all is well, by each test there is.
 
     Logs, so that of two that are both beyond doubles the worse one is the worst.
     """
     scaled = left / np.sqrt(own)
     level, slope = _line(scaled, noises)
+    if laplace:
+        pairs = [level, slope] if noises.size > 1 else [level]
+        tests = [math.log(2) + log_chance_beyond(np.abs(one) / error) for one, error in pairs]
+        return [np.where(np.isnan(own), 0.0, chance) for chance in tests]
     tests = [_two_sided(*level)]
     if noises.size > 1:
         squares = np.sum((scaled / noises[:, np.newaxis]) ** 2, axis=0)

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtr, chdtrc
 
-from sfumato._random import generator
 from sfumato._types import FloatArray
 from sfumato._validate import real_array
 from sfumato.errors import InvalidParameter
 from sfumato.sensing.diagnostics.field_kernel import box_masses
+from sfumato.sensing.diagnostics.laplace_tails import LaplaceSquares
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.solver.compress import Range, range_of
-from sfumato.sensing.recovery.solver.operator_cache import afresh, cached
+from sfumato.sensing.recovery.solver.operator_cache import afresh
 
 DOUBTFUL = 1e-3
 """A p-value below which the physics is said not to fit."""
@@ -31,8 +31,6 @@ LARGE = 1 << 20
 """Sensors times cells beyond which a best fit is looked for only until it is clear whether to warn."""
 FEW_ROUNDS = 8
 """Rounds for which it is looked for then: on a line of 1e5 cells and 500 sensors, one takes half a second."""
-MOST_DRAWS, FEWEST_DRAWS, DRAWN = 40_000, 10_000, 1 << 24
-"""Of Laplace noise, whose squares have no table: numbers in all, unless these are too few draws to warn by."""
 STRETCHES = 64
 """Stretches of cells, each of which may send one into a round then: the best of all would be neighbours."""
 STEPS = 100
@@ -91,7 +89,8 @@ def misfit(
         max_mass: The largest mass of one source.
         min_sigma: The smallest deviation, where sensors differ; None where they do not.
         laplace: Whether the noise is Laplace, whose squares have heavier tails: both p-values are then
-            shares of made-up noise, never below 1e-4. Of a mean of several readings they are too large.
+            shares of made-up noise, or bounds where they are small. Of a mean of several readings they are
+            too large.
 
     Returns:
         P-values, and a message where they are small.
@@ -108,7 +107,7 @@ def misfit(
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> misfit(hall, np.where(np.arange(50) == 7, 2.0, 0.1), sigma=0.1).message  # doctest: +ELLIPSIS
-    'the readings do not fit the stated physics (p = 2.4e-35): look at single sensors, ...'
+    'the readings do not fit the stated physics (p = 2...e-35): look at single sensors, ...'
     """
     readings, noise = checked_readings(operator, y, what="nothing was tested"), checked_sigma(sigma)
     if not 0 < max_mass < math.inf:
@@ -121,7 +120,7 @@ def misfit(
     inner = found.into(readings[:, np.newaxis])[0]
     rest = 0.0 if found.basis is None else float(np.sum((readings - found.basis @ inner) ** 2))
     least = noise if min_sigma is None else checked_sigma(min_sigma)
-    tails = _Laplace(operator, found) if laplace else _ChiSquare(degrees, found.rank)
+    tails = LaplaceSquares(operator, found) if laplace else _ChiSquare(degrees, found.rank)
     loud = tails.above_outside(rest / noise**2) if degrees else 1.0
     quiet = tails.below_outside(rest / least**2) if degrees else 1.0
     outside = min(1.0, 2 * min(loud, quiet))
@@ -169,39 +168,6 @@ class _ChiSquare:
 
     def above_inside(self, square: float) -> float:
         return float(chdtrc(self.rank, square))
-
-
-class _Laplace:
-    """The same of Laplace noise, by made-up noise, each time the same: (k + 1) / (n + 1) is a p-value."""
-
-    def __init__(self, operator: Operator, found: Range) -> None:
-        self.outside, self.inside = cached(
-            operator, "squares of Laplace noise", lambda: _laplace_squares(operator.shape[0], found)
-        )
-
-    def above_outside(self, square: float) -> float:
-        return float(1 + (self.outside >= square).sum()) / (1 + self.outside.size)
-
-    def below_outside(self, square: float) -> float:
-        return float(1 + (self.outside <= square).sum()) / (1 + self.outside.size)
-
-    def above_inside(self, square: float) -> float:
-        return float(1 + (self.inside >= square).sum()) / (1 + self.inside.size)
-
-
-def _laplace_squares(readings: int, found: Range) -> tuple[FloatArray, FloatArray]:
-    """What Laplace noise of deviation 1 has for squares, outside and inside of the range: sorted by nothing."""
-    chance = generator(0)
-    outside, inside = list[FloatArray](), list[FloatArray]()
-    left = int(min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // readings)))
-    while left:
-        some = min(left, max(1, (1 << 20) // readings))
-        noise = chance.laplace(scale=math.sqrt(0.5), size=(some, readings))
-        within = np.square(found.into(noise.T)).sum(axis=1)
-        inside.append(within)
-        outside.append(np.square(noise).sum(axis=1) - within)
-        left -= some
-    return np.concatenate(outside), np.concatenate(inside)
 
 
 def least_square(

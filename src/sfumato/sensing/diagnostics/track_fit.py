@@ -11,6 +11,7 @@ from scipy.special import chdtrc
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor, faulty_sensors, rows_without
+from sfumato.sensing.diagnostics.laplace_tails import chance_of_squares
 from sfumato.sensing.diagnostics.misfit import Misfit, box_fit, misfit
 from sfumato.sensing.model.operators.protocol import Operator, part_of, parts_of
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -37,16 +38,23 @@ class RoundFit:
             as are followed, each anywhere, of any mass up to the largest.
         sensors: How many sensors read in the round.
         misfit: The test of whether any sources at all explain it.
+        laplace: Whether the noise is Laplace.
     """
 
     square: float
     sensors: int
     misfit: Misfit
+    laplace: bool = False
 
     @property
     def p_value(self) -> float:
         """The chance of more than `square` by noise: the true sources leave it or more."""
-        return float(chdtrc(self.sensors, self.square))
+        return chance_of_more(self.sensors, self.square, laplace=self.laplace)
+
+
+def chance_of_more(count: int, square: float, *, laplace: bool) -> float:
+    """The chance that squares of so many numbers of noise, of deviation 1, add up to more."""
+    return chance_of_squares(count, square) if laplace else float(chdtrc(count, square))
 
 
 def fit_rounds(
@@ -56,6 +64,7 @@ def fit_rounds(
     noises: Sequence[float],
     min_noises: Sequence[float | None],
     max_mass: float,
+    laplace: bool = False,
 ) -> tuple[RoundFit, ...]:
     """How well each round is explained by so many sources as a track follows, and by any at all.
 
@@ -70,6 +79,7 @@ def fit_rounds(
         noises: The deviation of the noise of each round; the largest where sensors differ.
         min_noises: The smallest.
         max_mass: The largest mass of one source.
+        laplace: Whether the noise is Laplace.
 
     Returns:
         The fit of each round.
@@ -81,16 +91,21 @@ def fit_rounds(
         there = np.flatnonzero(~np.isnan(read))
         tested = misfit(
             part(tuple(there.tolist())), read[there], sigma=noises[at], max_mass=max_mass,
-            min_sigma=min_noises[at],
+            min_sigma=min_noises[at], laplace=laplace,
         )  # fmt: skip
         rows, target = (columns[there] / noises[at]).T, read[there] / noises[at]
         square = _least(rows, target, found.cells[at], max_mass, found.operator.space)
-        fits.append(RoundFit(square, there.size, tested))
+        fits.append(RoundFit(square, there.size, tested, laplace))
     return tuple(fits)
 
 
 def faulty_in_track(
-    operator: Operator, rounds: FloatArray, *, noises: Sequence[float], max_mass: float
+    operator: Operator,
+    rounds: FloatArray,
+    *,
+    noises: Sequence[float],
+    max_mass: float,
+    laplace: bool = False,
 ) -> tuple[tuple[FaultySensor, ...], int]:
     """Sensors that the others contradict in rounds with the same sensors; and how many rounds these are.
 
@@ -102,7 +117,8 @@ def faulty_in_track(
     some = operator if sensors.size == operator.shape[0] else part_of(operator, sensors)
     sigma = [noises[number] for number in at.tolist()]
     read = rounds[np.ix_(at, sensors)]
-    return faulty_sensors(some, read, sigma=sigma, max_mass=max_mass, level=LEVEL), at.size
+    found = faulty_sensors(some, read, sigma=sigma, max_mass=max_mass, level=LEVEL, laplace=laplace)
+    return found, at.size
 
 
 def faulty_in_rounds(
@@ -114,6 +130,7 @@ def faulty_in_rounds(
     max_mass: float,
     unlikely: float,
     known: Sequence[FaultySensor] = (),
+    laplace: bool = False,
 ) -> tuple[FaultySensor, ...]:
     """Sensors that the others contradict in single rounds that do not fit: one that broke on the way.
 
@@ -132,11 +149,12 @@ def faulty_in_rounds(
             continue
         some, read = part(tuple(there.tolist())), rounds[at, there]
         if known and (
-            count * misfit(some, read, sigma=noises[at], max_mass=max_mass).p_value >= unlikely
+            count * misfit(some, read, sigma=noises[at], max_mass=max_mass, laplace=laplace).p_value
+            >= unlikely
         ):
             continue
         for one in faulty_sensors(
-            some, read, sigma=noises[at], max_mass=max_mass, level=LEVEL / count
+            some, read, sigma=noises[at], max_mass=max_mass, level=LEVEL / count, laplace=laplace
         ):
             told = replace(one, p_value=min(1.0, count * one.p_value))
             if one.sensor not in found or told.p_value < found[one.sensor].p_value:

@@ -103,7 +103,8 @@ def _proved(saved: RecoveryResult, name: str) -> CheckResult:
             # What it rests on is said: a file may state less noise, or promise for fewer sources.
             bound = (
                 f"the error is at most {certified.bound:.4g} with {100 * certified.level:g}%, of sources "
-                f"{'anywhere' if certified.anywhere else 'at cells only'} up to {r.max_mass:g}, noise "
+                f"{'anywhere' if certified.anywhere else 'at cells only'} up to {r.max_mass:g}, "
+                f"{'' if certified.laplace is None else 'Laplace '}noise "
                 f"{saved.sigma:.4g}{', any offset' if certified.offset else ''}"
             )
             found = replace(found, why=f"{found.why}; {bound}")
@@ -173,11 +174,23 @@ def _merged_as(saved: Sequence[RecoveryResult], read: list[Readings], *, weigh: 
     return all(_same(one, other) for one, other in zip(again, saved, strict=True))
 
 
+def _same_law(again: MergedReadings, saved: RecoveryResult) -> bool:
+    """Whether a certified error is of Laplace noise where the readings have it, and of as many rounds."""
+    certified = saved.diagnostics.error
+    if certified is None or (again.laplace is None and certified.laplace is None):
+        return True
+    if again.mixed or again.laplace is None or certified.laplace is None:
+        return False
+    return np.allclose(again.laplace, certified.laplace, rtol=1e-9, atol=0)
+
+
 def _same(again: MergedReadings, saved: RecoveryResult) -> bool:
     if again.names != saved.names or again.noise is None or saved.sigma is None:
         return False
     # A certified error rests on the noise: half of it would prove too much.
     if not math.isclose(again.noise, saved.sigma, rel_tol=1e-9):
+        return False
+    if not _same_law(again, saved):
         return False
     if not saved.averaged:
         return np.array_equal(again.values, saved.certificate.readings)

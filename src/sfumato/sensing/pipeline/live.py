@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.errors import InvalidInput, InvalidParameter, SolverFailed
-from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Loss
+from sfumato.privacy import ZCDP, ApproxDP, Guarantee, Loss, PureDP
 from sfumato.sensing.model.operators.protocol import parts_of
 from sfumato.sensing.model.site import Site, rows_of
 from sfumato.sensing.pipeline.inputs import site_from
 from sfumato.sensing.pipeline.recover import recovered
 from sfumato.sensing.pipeline.track import tracked
+from sfumato.sensing.recovery.certified_error import LaplaceNoise
 from sfumato.sensing.recovery.estimators.registry import (
     DEFAULT_ESTIMATOR,
     Estimator,
@@ -43,11 +44,13 @@ class LiveReading:
         value: In the unit of the site's operator.
         sigma: The deviation of its noise, in the same unit.
         cost: What its round cost, for all sensors together.
+        laplace: Whether its noise is Laplace; else it is Gaussian.
     """
 
     value: float
     sigma: float
-    cost: ZCDP | ApproxDP
+    cost: ZCDP | ApproxDP | PureDP
+    laplace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,8 @@ class LiveRecovery:
             rounds=values[np.newaxis],
             noises=(max(sigmas),),
             min_noise=min(sigmas),
+            laplace=LaplaceNoise() if any(each.laplace for each in read) else None,
+            mixed=len({each.laplace for each in read}) > 1,
         )
 
     def _statement(self, one: LiveRound) -> str:
@@ -212,7 +217,7 @@ class LiveRecovery:
         )
 
 
-def epsilon_after(cost: ZCDP | ApproxDP, rounds: int) -> float:
+def epsilon_after(cost: ZCDP | ApproxDP | PureDP, rounds: int) -> float:
     """What so many rounds cost a source that was there in all of them: the least epsilon that is proved.
 
     Args:
@@ -220,7 +225,7 @@ def epsilon_after(cost: ZCDP | ApproxDP, rounds: int) -> float:
         rounds: How many, at least 1.
 
     Returns:
-        Epsilon, rounded up, at the delta of the cost, or at 1e-6 for a rho.
+        Epsilon, rounded up, at the delta of the cost, or at 1e-6 for a rho or an epsilon alone.
     """
     delta = cost.delta if isinstance(cost, ApproxDP) else DELTA
     (row,) = cost_after(cost, [rounds], delta=delta)

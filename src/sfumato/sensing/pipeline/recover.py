@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import chdtri
 
 from sfumato._random import generator, seed_of
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.sensing.diagnostics.laplace_tails import chance_of_squares
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
 from sfumato.sensing.model.operators.protocol import Operator
@@ -66,7 +68,9 @@ MAX_TESTED = (
     1 << 17
 )  # cells up to which the physics is tested: 1.7 s there with 500 sensors, R up to 7 s
 LEAST = "least"
-NOT_CERTIFIED = "the noise is Laplace, and no error is certified: the proof is of Gaussian noise"
+NOT_CERTIFIED = (
+    "some of the noise is Laplace and some is Gaussian: no error is certified of a mixture"
+)
 
 
 def recover_sources(
@@ -190,10 +194,10 @@ def recovered(
         tested = MisfitReport.of(
             misfit(
                 found.operator, found.readings, sigma=noise, max_mass=options.max_mass,
-                min_sigma=read.min_noise, laplace=read.laplace,
+                min_sigma=read.min_noise, laplace=read.laplace is not None,
             )
         )  # fmt: skip
-    if read.laplace and options.certify:
+    if read.mixed and options.certify:
         remarks.append(NOT_CERTIFIED)
     estimator = options.estimator
     why = estimator.unsuitable(found.operator, noise)
@@ -205,6 +209,8 @@ def recovered(
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
         answer = estimator.estimate(_problem(found, noise, options, labels))
+        if read.laplace is not None:
+            answer = _fits_laplace(answer, len(found.readings))
         if by_noise and not _unexplained(answer):
             remarks.append(
                 "R has no answer, as noise alone does in 1 draw of 10: a test finds that the physics fits"
@@ -229,7 +235,7 @@ def recovered(
         _suspects(found, read, options) if field is None and tested and tested.message else (),
         ceiling,
         _level(found, read, options),
-        None if read.laplace else _certified(stated, answer, read.noise, options),
+        None if read.mixed else _certified(stated, answer, read, options),
     )
     diagnostics = replace(diagnostics, verdict=verdict_of(found.status, answer, diagnostics))
     return RecoveryResult(
@@ -247,14 +253,25 @@ def recovered(
     )
 
 
+def _fits_laplace(answer: Answer, sensors: int) -> Answer:
+    """The answer, with the chance that noise leaves as much as it does taken of Laplace noise."""
+    beliefs = answer.beliefs
+    if beliefs is None or beliefs.fits is None or beliefs.fits >= 1:
+        return answer
+    square = float(chdtri(sensors, max(beliefs.fits, 1e-300)))
+    fits = chance_of_squares(sensors, square)
+    doubt = "" if beliefs.fits < UNLIKELY <= fits else beliefs.doubt
+    return replace(answer, beliefs=replace(beliefs, fits=fits, doubt=doubt))
+
+
 def _certified(
-    stated: Recovery, answer: Answer | None, noise: float | None, options: RecoveryOptions
+    stated: Recovery, answer: Answer | None, read: MergedReadings, options: RecoveryOptions
 ) -> ErrorCertificate | TreeCertificate | None:
     """A bound of the error, of the readings as they were released: what was fitted to them proves nothing.
 
     An offset may be anything. A fitted time or sensors that are left out were chosen by the readings.
     """
-    if not options.certify or not noise or set(options.fit) - {"offset"}:
+    if not options.certify or not read.noise or set(options.fit) - {"offset"}:
         return None
     if answer is None and stated.status != "optimal":
         return None
@@ -268,9 +285,10 @@ def _certified(
         operator,
         stated.readings,
         estimate,
-        sigma=noise,
+        sigma=read.noise,
         max_mass=options.max_mass,
         offset="offset" in options.fit,
+        laplace=read.laplace,
     )
 
 
@@ -294,7 +312,11 @@ def _suspects(
     from sfumato.sensing.diagnostics.field_sensors import faulty_sensors
 
     suspects = faulty_sensors(
-        found.operator, read.rounds, sigma=read.noises, max_mass=options.max_mass
+        found.operator,
+        read.rounds,
+        sigma=read.noises,
+        max_mass=options.max_mass,
+        laplace=read.laplace is not None,
     )
     return tuple(replace(one, unit=read.site.reading_unit) for one in suspects)
 
@@ -343,6 +365,7 @@ def _fitted(found: Recovery, read: MergedReadings, options: RecoveryOptions) -> 
         times=times,
         sources=options.count,
         min_sigma=read.min_noise,
+        laplace=read.laplace is not None,
         unit=read.site.reading_unit,
     )
 

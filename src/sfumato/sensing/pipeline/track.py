@@ -125,7 +125,7 @@ def tracked(
     rng = generator(seed_of(values) if seed is None else seed)
     scene = _Scene(part_of_site(ground, names), values, tuple(rounds))
     faulty, looked_at = faulty_in_track(
-        scene.operator, values, noises=scene.noises, max_mass=max_mass
+        scene.operator, values, noises=scene.noises, max_mass=max_mass, laplace=scene.laplace
     )
     remarks = _gaps(scene, names, looked_at)
     if leave_out_faulty:
@@ -137,11 +137,11 @@ def tracked(
         )  # fmt: skip
         fits = fit_rounds(
             found, scene.values, noises=scene.noises, max_mass=max_mass,
-            min_noises=[one.min_noise for one in scene.rounds],
+            min_noises=[one.min_noise for one in scene.rounds], laplace=scene.laplace,
         )  # fmt: skip
         new = faulty_in_rounds(
             scene.operator, scene.values, fits, noises=scene.noises, max_mass=max_mass,
-            unlikely=UNLIKELY, known=faulty,
+            unlikely=UNLIKELY, known=faulty, laplace=scene.laplace,
         )  # fmt: skip
         faulty = (*faulty, *new)
         too_many = len(faulty) > MAX_FAULTY * len(names)
@@ -202,6 +202,11 @@ class _Scene:
     @property
     def noises(self) -> list[float]:
         return [one.noise or 0.0 for one in self.rounds]
+
+    @property
+    def laplace(self) -> bool:
+        """Whether any of the noise is Laplace: then tests allow for its tails."""
+        return any(one.laplace is not None for one in self.rounds)
 
     def without(self, faulty: Sequence[FaultySensor]) -> _Scene:
         """Without these sensors, and without rounds that nobody else read."""

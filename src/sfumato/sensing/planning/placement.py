@@ -258,11 +258,12 @@ class _Goal:
         truths = _even(guesses, MAX_TRUTHS)
         far = space.distances_between(space.places(truths), space.places(guesses))
         readings = np.ascontiguousarray(mass * matrix)
+        # Rows one after the other in each: the criterion is compiled for one layout, not for seven.
         return _Goal(
             np.ascontiguousarray(readings[:, truths]),
             np.ascontiguousarray(readings[:, guesses]),
-            far,
-            changes**2,
+            np.ascontiguousarray(far),
+            np.square(changes, order="C"),
             unit,
         )
 
@@ -288,7 +289,7 @@ class _Goal:
                 self.guesses,
                 self.far,
                 self.changes,
-                more,
+                np.array(more),
                 truths.T @ guesses,
                 (truths**2).sum(axis=0),
                 (guesses**2).sum(axis=0),

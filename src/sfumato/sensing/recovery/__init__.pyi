@@ -5,7 +5,7 @@ from .answer import (
     SourceBeliefs,
     SourceFit,
 )
-from .certified_error import ErrorCertificate
+from .certified_error import ErrorCertificate, LaplaceNoise
 from .certified_tree import TreeCertificate
 from .community import CommunityAnswer, communities, community_of
 from .error_bound import certify_error
@@ -22,6 +22,7 @@ __all__ = [
     "CredibleRegion",
     "ErrorCertificate",
     "Estimate",
+    "LaplaceNoise",
     "MergedReadings",
     "RecoveryOptions",
     "SourceBeliefs",

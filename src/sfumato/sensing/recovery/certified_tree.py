@@ -16,6 +16,7 @@ import numpy as np
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.recovery.certified_error import LaplaceNoise, laplace_from, laplace_json
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +39,7 @@ class TreeCertificate:
         largest: The most that mass costs to move, the same for all answers left out, for each combination.
         directions: Orthonormal combinations of readings that were looked at: sensors by directions.
         duals: What proves `high`, then `low`, then `largest`: a row of as many numbers for each.
+        laplace: What the noise is if it is Laplace; None if it is Gaussian.
     """
 
     level: float
@@ -52,6 +54,7 @@ class TreeCertificate:
     largest: FloatArray
     directions: FloatArray
     duals: FloatArray
+    laplace: LaplaceNoise | None = None
 
     def __post_init__(self) -> None:
         for name in ("parents", "signed"):
@@ -80,6 +83,7 @@ class TreeCertificate:
             "anywhere": self.anywhere,
             "offset": self.offset,
             **{name: getattr(self, name).tolist() for name in arrays},
+            **laplace_json(self.laplace),
         }
 
     def summary(self) -> dict[str, Any]:
@@ -90,4 +94,4 @@ class TreeCertificate:
     def from_json(data: Any) -> TreeCertificate:
         """What a JSON object states."""
         numbers = {name: float(data[name]) for name in ("level", "bound")}
-        return TreeCertificate(**{**data, **numbers})
+        return TreeCertificate(**{**data, **numbers, "laplace": laplace_from(data)})

@@ -13,7 +13,8 @@ from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_error import (
     ErrorCertificate,
-    noise_quantile,
+    LaplaceNoise,
+    direction_quantiles,
     strong_directions,
 )
 from sfumato.sensing.recovery.certified_tree import TreeCertificate
@@ -39,6 +40,7 @@ def certify_error(
     max_mass: float = 1.0,
     level: float = LEVEL,
     offset: bool = False,
+    laplace: LaplaceNoise | None = None,
 ) -> ErrorCertificate | TreeCertificate | None:
     """Bound how far an estimate is from the true sources, whatever they are.
 
@@ -52,6 +54,7 @@ def certify_error(
         max_mass: The most mass that a cell may hold.
         level: The chance with which the bound holds, over the noise.
         offset: Whether all readings may have an unknown number in common.
+        laplace: What the noise is if it is Laplace: sums of how many draws; None means Gaussian.
 
     Returns:
         The bound with its proofs. None where there is none: too large a site, an estimate without
@@ -81,13 +84,16 @@ def certify_error(
             max_mass=max_mass,
             level=level,
             offset=offset,
+            laplace=laplace,
         )
     directions = strong_directions(operator, sigma=sigma, max_mass=max_mass, offset=offset)
     if not directions.shape[1]:
         return None
-    radius = sigma * noise_quantile(directions.shape[1], level)
+    may_move = sigma * direction_quantiles(directions, level, laplace)
     parts = line_parts(space.size, directions.shape[1])
-    problem, anywhere = _scaled(operator, readings, directions, parts, radius, max_mass)
+    problem, anywhere = _scaled(
+        operator, readings, directions / may_move, parts, may_move, max_mass
+    )
     before = np.tri(len(parts) - 1, len(parts), dtype=bool)
     bounds, duals = largest_shares(problem, np.concatenate([before, ~before]))
     high, low = bounds[: len(before)], 1 - bounds[len(before) :]
@@ -105,7 +111,8 @@ def certify_error(
         low,
         high,
         directions,
-        duals * max_mass / radius,
+        duals * max_mass / may_move,
+        laplace,
     )
 
 
@@ -179,28 +186,29 @@ def line_parts(cells: int, directions: int) -> list[IntArray]:
 def _scaled(
     operator: Operator,
     readings: FloatArray,
-    directions: FloatArray,
+    scaled_directions: FloatArray,
     parts: list[IntArray],
-    radius: float,
+    may_move: FloatArray,
     max_mass: float,
 ) -> tuple[ScaledProblem, bool]:
-    """The problem in units of the radius, and whether sources may stand anywhere in their cells."""
-    unit, width = max_mass / radius, operator.kernel_width
+    """The problem in units of how far noise may move each direction, and whether sources may stand anywhere."""
+    width = operator.kernel_width
     limit = np.array([float(part.size) for part in parts])
-    scaled = directions.T @ readings / radius
+    scaled = scaled_directions.T @ readings
     if width is None:
         longest = max(part.size for part in parts)
         cells = np.array([np.resize(part, longest) for part in parts])
-        columns = directions.T @ operator.columns(cells.ravel())
-        nodes = columns.T.reshape(len(parts), longest, -1) * unit
+        columns = scaled_directions.T @ operator.columns(cells.ravel())
+        nodes = columns.T.reshape(len(parts), longest, -1) * max_mass
         return ScaledProblem(nodes, scaled, np.zeros(len(parts)), limit), False
     sensors = operator.sensors.positions[:, 0]
     ends = np.array(line_pieces(cast(Line, operator.space), parts, anywhere=True))
-    bend = unit * (ends[:, 1] - ends[:, 0]) ** 2 / 8 * _curvature(sensors, ends, width)
+    bend = (ends[:, 1] - ends[:, 0]) ** 2 / 8 * _curvature(sensors, ends, width)
+    bend *= max_mass / float(may_move.min())
     steps = min(MAX_NODES - 1, max(1, math.ceil(math.sqrt(float(bend.max()) / BEND))))
     places = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * np.linspace(0, 1, steps + 1)
     reads = _heat(sensors[:, np.newaxis] - places.ravel(), width)
-    nodes = (directions.T @ reads).T.reshape(len(parts), steps + 1, -1) * unit
+    nodes = (scaled_directions.T @ reads).T.reshape(len(parts), steps + 1, -1) * max_mass
     return ScaledProblem(nodes, scaled, bend / steps**2, limit), True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from sfumato.sensing.model.operators.weighted import (
     without_gains,
 )
 from sfumato.sensing.model.site import Site
+from sfumato.sensing.recovery.certified_error import LaplaceNoise
 from sfumato.sensing.recovery.round_times import matching_times
 from sfumato.sensing.release.readings import Readings, Snapshot
 from sfumato.sensing.tracking.average import combine
@@ -46,7 +48,8 @@ class MergedReadings:
         min_noise: The smallest noise of any device, of `values`; None if unknown.
         averaged: Whether several times were averaged.
         remarks: What must be known of them: readings that are missing.
-        laplace: Whether any of the noise is Laplace.
+        laplace: What the noise is if it is Laplace; None if it is Gaussian.
+        mixed: Whether some of the noise is Laplace and some is Gaussian.
     """
 
     site: Site
@@ -61,7 +64,8 @@ class MergedReadings:
     min_noise: float | None = None
     averaged: bool = False
     remarks: tuple[str, ...] = ()
-    laplace: bool = False
+    laplace: LaplaceNoise | None = None
+    mixed: bool = False
 
 
 def merge(
@@ -129,17 +133,14 @@ def _averaged(
         "rehearsal": any(s.release.rehearsal for group in moments.values() for s in group),
         "time": "" if several else next(iter(moments)),
         "averaged": several,
-        "laplace": any(
-            s.release.entry.mechanism == DiscreteLaplace.name
-            for group in moments.values()
-            for s in group
-        ),
+        "mixed": len({_is_laplace(s) for group in moments.values() for s in group}) > 1,
     }
+    laplace = any(_is_laplace(s) for group in moments.values() for s in group)
     if any(len(at) < len(names) for at in rounds):
-        return _with_gaps(ground, names, rounds, told)
+        return _with_gaps(ground, names, rounds, told, laplace=laplace)
     values = np.array([[at[name][0] for name in names] for at in rounds])
     sigmas = np.array([[at[name][1] for name in names] for at in rounds])
-    if weigh and not told["laplace"] and ground.operator.kernel_width is None:
+    if weigh and not laplace and ground.operator.kernel_width is None:
         ground, times = _weighed(ground, names, sigmas)
         values, sigmas = values * times, sigmas * times
     noises, smallest = sigmas.max(axis=1).tolist(), sigmas.min(axis=1).tolist()
@@ -155,6 +156,7 @@ def _averaged(
         rounds=values,
         noises=tuple(noises),
         min_noise=least,
+        laplace=_mean_of_laplace(noise, [noises]) if laplace else None,
         **told,
     )
 
@@ -176,11 +178,32 @@ def _weighed(ground: Site, names: tuple[str, ...], sigmas: FloatArray) -> tuple[
     return replace(ground, operator=made), times
 
 
+def _is_laplace(snapshot: Snapshot) -> bool:
+    return snapshot.release.entry.mechanism == DiscreteLaplace.name
+
+
+def _mean_of_laplace(noise: float, sigmas: Iterable[Sequence[float]]) -> LaplaceNoise:
+    """No narrower than the weighted mean of each sensor's rounds, whose noise has these sigmas.
+
+    The weight of a round is the variance of the mean over its own, so its part has the deviation variance /
+    sigma. Parts that are no larger and no more together are more peaked [proschan65]: at most so large, and
+    as many as add up to the most there is.
+    """
+    largest, total = 0.0, 0.0
+    for each in sigmas:
+        inverse = 1 / np.array(each)
+        parts = inverse / float(inverse @ inverse)
+        largest, total = max(largest, float(parts.max())), max(total, float(parts.sum()))
+    return LaplaceNoise(largest / noise, math.ceil(total / largest * (1 - 1e-12)))
+
+
 def _with_gaps(
     ground: Site,
     names: tuple[str, ...],
     rounds: list[dict[str, tuple[float, float]]],
     told: dict[str, Any],
+    *,
+    laplace: bool,
 ) -> MergedReadings:
     """The mean of each sensor over the rounds that have it, by the weights 1 / sigma**2 of its noise.
 
@@ -214,6 +237,9 @@ def _with_gaps(
                 / least,
             ),
         ),
+        laplace=_mean_of_laplace(noise, [[one for _, one in each[name]] for name in kept])
+        if laplace
+        else None,
         **told,
     )
 

@@ -18,7 +18,11 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
-from sfumato.sensing.recovery.certified_error import noise_quantile, strong_directions
+from sfumato.sensing.recovery.certified_error import (
+    LaplaceNoise,
+    direction_quantiles,
+    strong_directions,
+)
 from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.sensing.recovery.solver.share_bounds import ScaledProblem, largest_shares
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -65,6 +69,7 @@ def certify_on_tree(
     max_mass: float,
     level: float,
     offset: bool,
+    laplace: LaplaceNoise | None = None,
 ) -> TreeCertificate | None:
     """Bound how far an estimate in a plane or on a graph is from the true sources, as `certify_error` does.
 
@@ -78,8 +83,8 @@ def certify_on_tree(
     if not directions.shape[1]:
         return None
     anywhere = operator.kernel_width is not None and isinstance(operator.space, Grid)
-    radius = sigma * noise_quantile(directions.shape[1], level)
-    problem = _scaled(operator, readings, directions, radius, max_mass, anywhere=anywhere)
+    may_move = sigma * direction_quantiles(directions, level, laplace)
+    problem = _scaled(operator, readings, directions, may_move, max_mass, anywhere=anywhere)
     # One center is never far worse than many, and better where the readings tell little.
     found = []
     for most in (1, MAX_CENTERS):
@@ -103,7 +108,8 @@ def certify_on_tree(
         best.signed,
         best.largest,
         directions,
-        best.duals * max_mass / radius,
+        best.duals * max_mass / may_move,
+        laplace,
     )
 
 
@@ -280,24 +286,26 @@ def _scaled(
     operator: Operator,
     readings: FloatArray,
     directions: FloatArray,
-    radius: float,
+    may_move: FloatArray,
     max_mass: float,
     *,
     anywhere: bool,
 ) -> ScaledProblem:
-    """The problem in units of the radius; in a plane of heat a cell's nodes are its corners."""
-    unit, space, n = max_mass / radius, operator.space, operator.space.size
-    scaled = directions.T @ readings / radius
+    """The problem in units of how far noise may move; in a plane of heat a cell's nodes are its corners."""
+    space, n = operator.space, operator.space.size
+    units = (directions / may_move).T
+    scaled = units @ readings
     width = operator.kernel_width
     if not anywhere or width is None or not isinstance(space, Grid):
-        nodes = (directions.T @ operator.columns(np.arange(n))).T[:, np.newaxis, :] * unit
+        nodes = (units @ operator.columns(np.arange(n))).T[:, np.newaxis, :] * max_mass
         return ScaledProblem(nodes, scaled, np.zeros(n), np.ones(n))
     cells, sensors = space.places(np.arange(n)), operator.sensors.positions
     reads = []
     for corner in _corners(space):
         apart = ((sensors[:, np.newaxis] - (cells + corner)) ** 2).sum(axis=2)
-        reads.append(directions.T @ (np.exp(-apart / (2 * width**2)) / (2 * math.pi * width**2)))
-    nodes = np.stack(reads).transpose(2, 0, 1) * unit
+        reads.append(units @ (np.exp(-apart / (2 * width**2)) / (2 * math.pi * width**2)))
+    nodes = np.stack(reads).transpose(2, 0, 1) * max_mass
+    unit = max_mass / float(may_move.min())
     return ScaledProblem(nodes, scaled, unit * _bend(space, cells, sensors, width), np.ones(n))
 
 

@@ -17,7 +17,12 @@ from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.answer import Estimate
-from sfumato.sensing.recovery.certified_error import ErrorCertificate, strong_directions
+from sfumato.sensing.recovery.certified_error import (
+    ErrorCertificate,
+    LaplaceNoise,
+    laplace_quantile,
+    strong_directions,
+)
 from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.spaces import Line
 
@@ -67,8 +72,7 @@ def check_error(
     wrong = wrong_directions(found, operator, sigma=sigma, max_mass=max_mass)
     if wrong:
         return wrong
-    count = found.directions.shape[1]
-    may_move = sigma * float(ndtri((1 + found.level ** (1 / count)) / 2))
+    may_move = sigma * quantiles(found)
     positions = operator.space.places(np.arange(operator.space.size))[:, 0]
     edges = _edges(positions)
     # The piece of each cell: how many cuts are to the left of it; a cut at a cell counts it to its left.
@@ -97,6 +101,16 @@ def check_error(
     return ""
 
 
+def quantiles(found: ErrorCertificate | TreeCertificate) -> FloatArray:
+    """What noise exceeds in no direction, with the chance that is stated, in sigma."""
+    count = found.directions.shape[1]
+    if found.laplace is None:
+        return np.full(count, float(ndtri((1 + found.level ** (1 / count)) / 2)))
+    failure = (1 - found.level) / count
+    each = [laplace_quantile(one, found.laplace, failure) for one in found.directions.T]
+    return np.array(each)
+
+
 def _no_numbers(
     found: ErrorCertificate | TreeCertificate,
     estimate: Estimate,
@@ -109,6 +123,8 @@ def _no_numbers(
         return "it has a number that is not finite"
     if not 0 < found.level < 1:
         return f"its chance is a number between 0 and 1, not {found.level:g}"
+    if found.laplace is not None and not _is_noise(found.laplace):
+        return "its Laplace noise is none"
     if not (0 < sigma < math.inf and 0 < max_mass < math.inf):
         return "it is of readings whose noise, and largest mass, are known"
     held = estimate.masses
@@ -117,12 +133,17 @@ def _no_numbers(
     return ""
 
 
+def _is_noise(laplace: LaplaceNoise) -> bool:
+    """Whether sums of it may have sigma, or more: less would prove too much."""
+    return laplace.terms >= 1 and laplace.share**2 * laplace.terms >= 1 - ROUNDING
+
+
 def _numbers(found: ErrorCertificate | TreeCertificate) -> list[FloatArray]:
     told = (getattr(found, one.name) for one in fields(found))
-    return [np.asarray(one, dtype=np.float64) for one in told]
+    return [np.asarray(one, dtype=np.float64) for one in told if one is not None]
 
 
-def proved(seen: FloatArray, dual: FloatArray, may_move: float, over: FloatArray) -> bool:
+def proved(seen: FloatArray, dual: FloatArray, may_move: FloatArray, over: FloatArray) -> bool:
     """Whether y'z + e |z|_1 + what cells may be over is at most 0, up to its own rounding."""
     reads, moves, cells = seen * dual, may_move * np.abs(dual), over.sum()
     size = np.abs(reads).sum() + moves.sum() + cells

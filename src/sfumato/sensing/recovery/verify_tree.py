@@ -10,7 +10,6 @@ import math
 from itertools import product
 
 import numpy as np
-from scipy.special import ndtri
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator
@@ -21,6 +20,7 @@ from sfumato.sensing.recovery.verify_error import (
     ROUNDING,
     SLACK,
     proved,
+    quantiles,
     wrong_directions,
 )
 from sfumato.spaces import Grid
@@ -111,8 +111,7 @@ def check_tree(
         bound = max(bound, added + float(found.largest[number]))
     least = _least_in_cells(operator, found.duals @ found.directions.T, anywhere=found.anywhere)
     seen = found.directions.T @ readings
-    count = found.directions.shape[1]
-    may_move = sigma * float(ndtri((1 + found.level ** (1 / count)) / 2))
+    may_move = sigma * quantiles(found)
     for (cost, most, what), z, reads in zip(stated, found.duals, least, strict=True):
         if most >= cost.max() - SLACK * float(np.abs(cost).max()):
             continue  # it says nothing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato._validate import read_only
+from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter
 from sfumato.files import decoding, read_json, write_json
 from sfumato.privacy import (
@@ -215,12 +215,17 @@ class NoisePlan:
                 sensors,
                 found,
                 nonnegative(data["step"], "step"),
-                int(data["exponent"]),
+                whole("exponent", data["exponent"], low=-4096, high=4096),
                 _mechanism_from(data["mechanism"]),
                 str(data["site"]),
                 bool(data.get("every_place", False)),
                 tuple(map(float, data.get("gains", ()))),
             )
+            sizes = np.array([found.l2, found.l1 or 0.0, *found.per_sensor, *made.gains])
+            if not (np.isfinite(sizes) & (sizes >= 0)).all():
+                raise ValueError("its sensitivity and its gains must be finite and not negative")
+            if found.l1 is not None and found.l1 < found.l2:
+                raise ValueError("its sensitivity in l1 is below that in l2, which none is")
             if made.gains and len(made.gains) != len(sensors):
                 raise ValueError("its gains are of other sensors")
             if made.pure and (found.l1 is None or made.gains):
@@ -233,8 +238,12 @@ class NoisePlan:
         write_json(path, self.to_json())
 
     def is_of(self, site: Site) -> bool:
-        """Whether it was made for this site, and counts its gains."""
-        return self.site == site.digest and self.gains == gains_counted(site.operator)
+        """Whether it was made for this site, and counts its sensors, gains, relation and step."""
+        return self.site == site.digest and self._counts == _counted(site)
+
+    @property
+    def _counts(self) -> tuple[object, ...]:
+        return self.sensors, self.gains, self.sensitivity.neighbors, self.step
 
     def bound(self, readings: int | None = None, *, window: str = "") -> Bound:
         """The bound of this many of the readings; some of them move no further than all together.
@@ -259,8 +268,9 @@ def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
         site: The site whose readings it is for.
 
     Raises:
-        InvalidParameter: It is of another site, or was saved for an operator that is none of ours before
-            such operators had to say where their sources stand; nothing was charged.
+        InvalidParameter: It is of another site or counts another step than it has, or was saved for an
+            operator that is none of ours before such operators had to say where their sources stand; nothing
+            was charged.
     """
     if noise_plan.site != site.digest:
         raise InvalidParameter("the plan was made for another site; nothing was charged")
@@ -268,12 +278,22 @@ def check_noise_plan(noise_plan: NoisePlan, site: Site) -> None:
         raise InvalidParameter(
             "the plan counts other gains of the sensors than the site has; nothing was charged"
         )
+    if not noise_plan.is_of(site):
+        raise InvalidParameter(
+            "the plan counts other sensors, another relation or another step than the site has; nothing was "
+            "charged"
+        )
     if not noise_plan.every_place and site.operator.kind not in OWN:
         raise InvalidParameter(
             f"the plan was saved before an operator like {site.operator.kind!r} had to say where its sources "
             "stand, so it may count too few places and add too little noise; plan it again; nothing was "
             "charged"
         )
+
+
+def _counted(site: Site) -> tuple[object, ...]:
+    """What a plan of a site counts of it; its digest covers this, and a file that was edited may not."""
+    return site.sensors, gains_counted(site.operator), site.neighbors, site.step_in_sources
 
 
 def read_noise_plan(path: str | Path) -> NoisePlan:

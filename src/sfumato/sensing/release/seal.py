@@ -184,7 +184,7 @@ class StepKeys:
             values: What was sent.
             epoch: The run of the stream that the noise is of; it begins with the step.
             first: The number of the first draw.
-            law: "gaussian" or "rounded-gaussian": packets carry no other.
+            law: "gaussian", "rounded-gaussian" or "laplace": packets carry no other.
             sigma: The law's parameter, in lattice units.
 
         Returns:
@@ -196,9 +196,10 @@ class StepKeys:
         """
         if epoch[:4] != self._step.to_bytes(4, "big"):
             raise InvalidInput("the epoch is of another step; nothing was unsealed")
-        laws: dict[str, type[GaussianLaw] | type[RoundedGaussianLaw]] = {
+        laws: dict[str, type[GaussianLaw] | type[RoundedGaussianLaw] | type[LaplaceLaw]] = {
             "gaussian": GaussianLaw,
             "rounded-gaussian": RoundedGaussianLaw,
+            "laplace": LaplaceLaw,
         }
         if law not in laws:
             raise InvalidParameter(f"noise of a seal is {' or '.join(laws)}, got {law!r}")

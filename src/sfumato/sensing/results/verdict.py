@@ -179,13 +179,17 @@ def verdict_of_track(
     Returns:
         The verdict on the whole; `verdicts_of_rounds` has those on each round.
     """
-    from scipy.special import chdtrc
+    from sfumato.sensing.diagnostics.track_fit import chance_of_more
 
     told = [
         (_unexplained(one, len(fits), count), when) for one, when in zip(fits, times, strict=True)
     ]
     bad = [(why, when) for why, when in told if why]
-    together = float(chdtrc(sum(one.sensors for one in fits), sum(one.square for one in fits)))
+    together = chance_of_more(
+        sum(one.sensors for one in fits),
+        sum(one.square for one in fits),
+        laplace=any(one.laplace for one in fits),
+    )
     against = []
     if bad:
         why, when = bad[0]

@@ -19,6 +19,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, real_array, whole
 from sfumato.errors import InvalidParameter
 from sfumato.privacy import RandomisedResponse
+from sfumato.sensing.model.graph_sensitivity import diffusion_error
 from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.recovery.community import CommunityAnswer, community_of
 from sfumato.sensing.whisper.answers import NO, SILENT, YES
@@ -29,7 +30,6 @@ LEAST = 1e-12
 """A model's chance is taken to be at least so far from 0 and 1: what it calls impossible may happen."""
 RATES = (2.0, 8.0, 32.0)
 STRENGTHS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
-HEAT = 1e-13  # heat is computed to within this; a bound on odds counts on no more
 CHUNK = 1 << 20  # chances that are held at a time
 
 
@@ -140,8 +140,8 @@ def start_loss(
     The sum over nodes of the largest ln P(answer | one start) / P(answer | other), for the worse of
     both directions: some answers attain it. At most n epsilon, and small where both starts reach
     the same people; without noise (epsilon math.inf) infinite where one start allows what the other
-    rules out. Chances are taken as they are here, 0 and 1 too; heat is known to 1e-13, which counts
-    against the bound. A promise about who began it as far as this model of the spread is true, no
+    rules out. Chances are taken as they are here, 0 and 1 too; how far heat may be off (`diffusion_error`)
+    counts against the bound. A promise about who began it as far as this model of the spread is true, no
     further [kifer14, def. 3.4].
 
     Args:
@@ -160,12 +160,13 @@ def start_loss(
     nodes = np.array([whole("start", node, low=0, high=graph.size - 1) for node in starts])
     truth, lie = response_law(epsilon)
     if isinstance(spread, Spread):
-        heat = graph_diffusion(graph, spread.rate).columns(nodes)
+        diffusion = graph_diffusion(graph, spread.rate)
+        heat, off = diffusion.columns(nodes), diffusion_error(diffusion)
         # What a start makes likeliest, and least likely: (heard, not heard) each.
         most, least = (
             _heard_or_not(
-                np.maximum(heat + s * HEAT, 0),
-                np.maximum(heat - s * HEAT, 0),
+                np.maximum(heat + s * off, 0),
+                np.maximum(heat - s * off, 0),
                 nodes,
                 spread.strength,
             )

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.graph_sensitivity import diffusion_error
 from sfumato.sensing.model.operators.graph_diffusion import graph_diffusion
 from sfumato.sensing.whisper.cascade_bound import CascadeBound
 from sfumato.sensing.whisper.cascades import BoolArray, Cascade
-from sfumato.sensing.whisper.posterior import HEAT
 from sfumato.sensing.whisper.spread import Spread, unheard
 from sfumato.spaces import Graph
 
@@ -175,11 +175,12 @@ class _Independent:
     reason = "nodes are independent given the start: a sum over nodes, which some answers attain"
 
     def __init__(self, graph: Graph, spread: Spread) -> None:
-        heat = np.maximum(graph_diffusion(graph, spread.rate).columns(np.arange(graph.size)).T, 0)
+        diffusion = graph_diffusion(graph, spread.rate)
+        heat = np.maximum(diffusion.columns(np.arange(graph.size)).T, 0)
         self._heard, self._not = -np.expm1(-spread.strength * heat), unheard(heat, spread.strength)
         np.fill_diagonal(self._heard, 1.0)
         np.fill_diagonal(self._not, 0.0)
-        self._wrong = spread.strength * HEAT
+        self._wrong = spread.strength * diffusion_error(diffusion)
         self._at, self._all = -1.0, np.empty(0)
 
     def between(self, epsilon: float, nodes: IntArray, others: IntArray) -> FloatArray:

@@ -29,8 +29,7 @@ def real_path(path: Path) -> Path:
         raise InvalidInput(
             f"there is no ledger at {path}; "
             + (f"did you mean {near}? else " if near is not None else "")
-            + f"make one with: sfumato ledger create {path} --epsilon 1 --unit user --source NAME, "
-            "for sensors with: sfumato sense ledger"
+            + f"make one with `Ledger.create({str(path)!r}, 1, unit='user', source='NAME')`"
         )
     return path.resolve()
 

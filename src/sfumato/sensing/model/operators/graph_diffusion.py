@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sfumato.spaces import Graph
 
 EPS = float(np.finfo(np.float64).eps)
+FARTHEST = 1e9
+"""Of the rate times half the spectrum: beyond, no Bessel functions are known, and all has long been mixed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,11 @@ class GraphDiffusion(Operator):
 
         half = self._half_spectrum
         reach = self.rate * half
+        if reach > FARTHEST:
+            raise InvalidParameter(
+                f"the rate times half the largest eigenvalue of the graph must be at most {FARTHEST:g}, "
+                f"got {reach:.3g}; nothing was computed"
+            )
         terms = np.arange(int(64 + 12 * math.sqrt(reach)))  # far past where they matter
         coefficients = 2 * (-1.0) ** terms * ive(terms, reach)
         coefficients[0] /= 2

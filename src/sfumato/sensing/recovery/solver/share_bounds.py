@@ -199,6 +199,8 @@ def _newton(
     right[:, size] = (grad_w / diagonal) @ limit
     unit = 1 / np.sqrt(np.abs(np.diagonal(system, axis1=1, axis2=2)))
     system *= unit[:, :, np.newaxis] * unit[:, np.newaxis, :]
+    # What rounding may have lost, on a diagonal of 1 and -1: no processor's arithmetic finds it singular.
+    system[:, range(size + 1), range(size + 1)] *= 1 + 4 * (size + 1) * np.finfo(np.float64).eps
     solved = np.linalg.solve(system, (right * unit)[..., np.newaxis])[..., 0] * unit
     move_x, multiplier = solved[:, :size], solved[:, size]
     move_v = move_x @ onto.T

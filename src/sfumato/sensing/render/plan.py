@@ -92,8 +92,9 @@ def outlook_line(plan: SensorPlan) -> str:
     count = len(design.site.sensors)
     of = "its noise" if count == 1 else "their noise"
     unit = design.site.reading_unit
+    best = " by the sensor that tells it best" if plan.noise.gains else ""
     why = (
-        f"one source is read as up to {unit.text(found.signal, '.2g')} through noise of sigma "
+        f"one source is read as up to {unit.text(found.signal, '.2g')}{best} through noise of sigma "
         f"{unit.text(found.sigma, '.2g')}; "
         f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
         f"{of} in one reading, and {found.needed:.2g} would do"
@@ -130,6 +131,8 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
     """The noise, and what physics and noise hide: in one reading, or in all that share a cost."""
     site, noise, count = plan.design.site, plan.noise, plan.readings or 1
     kind = "" if noise.sensitivity.exact else " at most"
+    # Noise for each sensor is told beside its sigmas; that all have the same is the lesser news.
+    choice, same = noise_lines_of(plan), not noise.gains
     of, unit = "one reading" if count == 1 else f"all {count:,} readings", site.reading_unit
     return [
         f"{site.name}: {many(len(site.sensors), 'sensor')}, {site.operator.space.size} cells"
@@ -137,7 +140,7 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"readings move by{kind} {unit.text(noise.sensitivity.l2, '.4g')} together"
         f"{_in_l1(noise, unit)}, so each sensor adds noise of sigma {sigmas_text(noise, unit)} for "
         f"{noise.cost}{_law(noise)}",
-        *noise_lines_of(plan),
+        *([] if same else choice),
         *(
             [
                 "errors, and what cannot be told apart, are those of Gaussian noise of this deviation: "
@@ -153,6 +156,7 @@ def noise_lines(plan: SensorPlan, *, details: bool = False) -> list[str]:
         f"{float(plan.delta):g} in {of}",
         "where mass is, is hidden up to the radius; how much there is in all is not",
         *(plan.physics.sentences if details else ["`details` says what physics hides already"]),
+        *(choice if same else []),
     ]
 
 

@@ -22,8 +22,9 @@ from sfumato.sensing.recovery.estimators import bands
 
 HEAD = """# Laplace noise, measured
 
-`python -m experiments.sensors.laplace --out docs/reference/laplace.md` prints this page. Estimators, the
-radius of R and bands take noise for Gaussian of its deviation. The line of [the estimators'
+`python -m experiments.sensors.laplace --out docs/reference/laplace.md` prints this page. Estimators and
+bands take noise for Gaussian of its deviation, and here the radius of R too; `sense recover` knows the law
+there, in tests of the physics, and where it certifies. The line of [the estimators'
 table](estimators.md) (100 cells, 50 sensors, T 0.05, a radius of 0.01), two sources of masses 0.3 to 1 in
 random cells, {trials} draws, the same sources with either noise of deviation 0.066. *Out of reach*: no
 sources are within R's radius of the readings, which is to happen in at most 10 %. *Bands held*: the share

@@ -169,6 +169,13 @@ def test_a_certificate_is_checked_without_the_search(
     assert checked(again, y, answer) == ""
 
 
+def turned(found: ErrorCertificate) -> np.ndarray:
+    """A rotation: directions that span the same, in which noise is allowed something else."""
+    count = found.directions.shape[1]
+    turn = np.linalg.qr(np.vander(np.linspace(1.0, 2.0, count)))[0]
+    return np.asarray(turn)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -179,6 +186,7 @@ def test_a_certificate_is_checked_without_the_search(
         (lambda f: replace(f, level=0.99), "not proved"),
         (lambda f: replace(f, directions=2 * f.directions), "not orthonormal"),
         (lambda f: replace(f, directions=f.directions[:, ::-1][:, :-1], duals=f.duals[:, 1:]), "not those"),
+        (lambda f: replace(f, directions=f.directions @ turned(f), duals=f.duals @ turned(f)), "not those"),
         (lambda f: replace(f, cuts=f.cuts + 0.1), "not between"),
         (lambda f: replace(f, offset=True), "see the offset"),
     ],

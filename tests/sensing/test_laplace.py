@@ -46,6 +46,7 @@ from sfumato.sensing.pipeline import (
     make_device_key,
     make_master_key,
 )
+from sfumato.sensing.recovery import default_radius
 from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan
 from sfumato.sensing.release.readings import quantise
 from sfumato.sensing.render import plan_text
@@ -343,3 +344,21 @@ def test_tracks_know_that_noise_is_laplace(rng: Generator) -> None:
     _, found = followed(laplace=True, broken=3.0)
     assert found.verdict.kind == "misfit"
     assert [one.sensor for one in found.faulty_sensors] == [site.sensors.names[4]]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("terms", [1, 4])
+def test_the_radius_of_r_holds_nine_of_ten_draws_of_laplace_noise(
+    rng: Generator, terms: int
+) -> None:
+    """Where every sensor is a direction; that of Gaussian noise holds fewer."""
+    alone = linear(np.eye(8), Line(8))
+    drawn = rng.laplace(scale=np.sqrt(0.5 * terms), size=(40_000, terms, 8)).mean(axis=1)
+    lengths = np.linalg.norm(drawn, axis=1)
+    told, taken = (
+        int((lengths <= default_radius(alone, np.zeros(8), 1.0, max_mass=9.0, laplace=many)).sum())
+        for many in (terms, 0)
+    )
+    # The gamma law is not its law: eight deviations of so many draws, and 2 % of the draws more.
+    assert 0.9 - 0.012 < told / 40_000 < 0.9 + 0.032
+    assert stats.binomtest(taken, 40_000, 0.9, alternative="less").pvalue < LEVEL

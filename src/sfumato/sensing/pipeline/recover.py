@@ -45,6 +45,7 @@ from sfumato.sensing.recovery.estimators.registry import (
 )
 from sfumato.sensing.recovery.merging import MergedReadings
 from sfumato.sensing.recovery.options import RecoveryOptions, Unknown
+from sfumato.sensing.recovery.radius import default_radius
 from sfumato.sensing.recovery.solver.operator_cache import cached
 from sfumato.sensing.results.diagnostics import (
     CommunityReport,
@@ -174,12 +175,14 @@ def recovered(
     that 1 draw of 10. An `operator` to the sensors that were read, where a caller has it, keeps what
     was computed for it from one round to the next.
     """
-    stated = recover(
-        part_of_site(read.site, read.names) if operator is None else operator,
-        read.values,
-        max_mass=options.max_mass,
-        **options.limit(read.noise),
-    )
+    seen = part_of_site(read.site, read.names) if operator is None else operator
+    limit = options.limit(read.noise)
+    if read.laplace is not None and read.noise and limit.get("radius", 0) is None:
+        within = default_radius(
+            seen, read.values, read.noise, max_mass=options.max_mass, laplace=read.laplace.terms
+        )
+        limit = {"radius": within}
+    stated = recover(seen, read.values, max_mass=options.max_mass, **limit)
     labels = _labels(stated, options.communities)
     found, noise, field = stated, read.noise, None
     remarks: list[str] = []

@@ -23,6 +23,7 @@ from sfumato.sensing.model.operators.weighted import gains_of
 
 SAMPLE = 512  # cells that stand for all others, to find the directions they move readings in
 WEAK = 1 / 3  # of sigma: what one source cannot move by as much is not looked at
+CLEAR = 1e-6  # of the most: directions that sources move as much are not told apart
 PERIOD = 64.0  # deviations: what a Fourier series adds from beyond has a chance below 1e-12
 MOST_TERMS = 1 << 14  # of the series
 LEFT_OUT = 1e-3  # of a chance: what the terms that are left out may add to it
@@ -123,11 +124,27 @@ def strong_directions(
     offset: bool,
     most: int | None = None,
 ) -> FloatArray:
+    """The first of `ranked_directions`."""
+    return ranked_directions(operator, sigma=sigma, max_mass=max_mass, offset=offset, most=most)[0]
+
+
+def ranked_directions(
+    operator: Operator,
+    *,
+    sigma: float,
+    max_mass: float,
+    offset: bool,
+    most: int | None = None,
+) -> tuple[FloatArray, tuple[int, ...]]:
     """Orthonormal combinations of readings that one source moves by more than a third of sigma.
 
     They depend on what is public alone. What is left out of them is not used, which costs width and
     nothing else. With `most` it is at most so many of those that all sources together move most, up to where
     the next is weakest beside the last, so that rounding does not choose between equals.
+
+    Returns:
+        The directions, those that all sources move most first; and how many of them come before each
+        that they move clearly less, and all: such a beginning spans the same wherever it is computed.
     """
     m, n = operator.shape
     cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
@@ -146,8 +163,10 @@ def strong_directions(
     strong = left[:, seen]
     if offset and strong.size:  # rounding leaves a little of the offset in them
         strong = np.linalg.qr(strong - np.outer(level, level @ strong))[0]
-    found: FloatArray = strong
-    return found[:, : m - 1] if offset else found
+    found: FloatArray = strong[:, : m - 1] if offset else strong
+    count = found.shape[1]
+    clear = np.flatnonzero(-np.diff(sizes[seen[:count]]) > CLEAR * sizes[0]) + 1
+    return found, (*clear.tolist(), count)
 
 
 def noise_quantile(count: int, level: float) -> float:

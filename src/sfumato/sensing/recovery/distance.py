@@ -64,3 +64,15 @@ def error_of_nothing(operator: Operator, sources: npt.ArrayLike) -> float:
     """How far mass spread evenly over all cells is from the sources: what can be said without a reading."""
     space = operator.space
     return emd(np.ones(space.size), sources, space, normalize=True).value
+
+
+def error_at_most(estimate: Estimate) -> float:
+    """How far an estimate can be from any sources at all, without a reading: from all of them at one cell.
+
+    The distance is convex in the sources, so it is largest where all are together.
+    """
+    space = estimate.operator.space
+    held = estimate.masses > 0
+    apart = space.distances_between(estimate.places[held], space.places(np.arange(space.size)))
+    shares = estimate.masses[held] / estimate.masses[held].sum()
+    return float((shares @ apart).max())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, gammaincinv
 
 from sfumato._types import FloatArray
 from sfumato.sensing.model.operators.protocol import Operator
@@ -20,7 +20,7 @@ MAX_LEADING = 20_000  # above it, and above 2**28 entries, not even those
 
 
 def default_radius(
-    operator: Operator, y: FloatArray, sigma: float, *, max_mass: float = 1.0
+    operator: Operator, y: FloatArray, sigma: float, *, max_mass: float = 1.0, laplace: int = 0
 ) -> float:
     """The radius within which the true sources stay in about nine of ten draws of the noise.
 
@@ -40,6 +40,7 @@ def default_radius(
         y: One noisy reading for each sensor.
         sigma: Standard deviation of the noise of one reading.
         max_mass: The largest mass of one source.
+        laplace: How many Laplace numbers the noise of a reading is the mean of; 0 if it is Gaussian.
 
     Returns:
         The radius, in the unit of readings.
@@ -49,11 +50,24 @@ def default_radius(
     if directions is None or (
         directions.shape[1] < range_of(operator).rank and max_mass * reach[-1] > sigma
     ):
-        return sigma * math.sqrt(float(chdtri(y.size, 1 - CONFIDENCE)))
+        return sigma * math.sqrt(_quantile(y.size, float(y.size), laplace))
     strong = directions[:, max_mass * reach > sigma]
     rest = y - strong @ (strong.T @ y)
-    quantile = float(chdtri(max(1, strong.shape[1]), 1 - CONFIDENCE))
+    own = float(np.square(np.square(strong).sum(axis=1)).sum())
+    quantile = _quantile(max(1, strong.shape[1]), own, laplace)
     return math.sqrt(sigma**2 * quantile + float(rest @ rest))
+
+
+def _quantile(count: int, own: float, laplace: int) -> float:
+    """What the square of noise in so many directions exceeds in one of ten draws.
+
+    Of Laplace noise by the gamma law with its mean and its variance, 2 count + 3 own / laplace: the fourth
+    moment of one number is 6, and `own` is the sum of squares of each sensor's share in the directions.
+    """
+    if not laplace:
+        return float(chdtri(count, 1 - CONFIDENCE))
+    scale = 2 + 3 * own / laplace / count
+    return scale * float(gammaincinv(count / scale, CONFIDENCE))
 
 
 def papers_radius(operator: Operator, sigma: float) -> float:

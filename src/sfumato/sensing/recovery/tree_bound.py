@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.protocol import Operator, column_chunks
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_error import (
     LaplaceNoise,
@@ -27,7 +27,7 @@ from sfumato.sensing.recovery.certified_tree import TreeCertificate
 from sfumato.sensing.recovery.solver.share_bounds import ScaledProblem, largest_shares
 from sfumato.spaces import Graph, Grid, Line, Points
 
-MAX_CELLS = 1 << 12
+MAX_CELLS = 1 << 14
 MAX_SENSORS = 1 << 12
 MAX_CENTERS = 12
 MAX_SIGNED = 3  # edges: 8 programs
@@ -297,7 +297,8 @@ def _scaled(
     scaled = units @ readings
     width = operator.kernel_width
     if not anywhere or width is None or not isinstance(space, Grid):
-        nodes = (units @ operator.columns(np.arange(n))).T[:, np.newaxis, :] * max_mass
+        read = [units @ operator.columns(some) for some in column_chunks(operator, np.arange(n))]
+        nodes = np.concatenate(read, axis=1).T[:, np.newaxis, :] * max_mass
         return ScaledProblem(nodes, scaled, np.zeros(n), np.ones(n))
     cells, sensors = space.places(np.arange(n)), operator.sensors.positions
     reads = []

@@ -25,6 +25,7 @@ from sfumato.sensing.recovery.verify_error import (
 )
 from sfumato.spaces import Grid
 
+AT_A_TIME = 1024  # cells
 FINER = 8  # parts of a cell's side: so many that a cruder bend is still a smaller one
 
 
@@ -131,7 +132,8 @@ def _least_in_cells(operator: Operator, duals: FloatArray, *, anywhere: bool) ->
     """
     space, width = operator.space, operator.kernel_width
     if not anywhere or width is None or not isinstance(space, Grid):
-        return duals @ operator.columns(np.arange(space.size))
+        parts = np.array_split(np.arange(space.size), -(-space.size // AT_A_TIME))
+        return np.concatenate([duals @ operator.columns(part) for part in parts], axis=1)
     cells, sensors = space.places(np.arange(space.size)), operator.sensors.positions
     size = np.array([space.cell_width, space.cell_height])
     steps = np.linspace(-0.5, 0.5, FINER + 1)

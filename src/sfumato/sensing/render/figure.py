@@ -24,7 +24,7 @@ from sfumato.files import NO_PLAN, FloorPlan
 from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.answer import on_cells
 from sfumato.sensing.recovery.community import communities
-from sfumato.sensing.render.recovery import only_r
+from sfumato.sensing.render.recovery import certified_lines, only_r
 from sfumato.sensing.render.words import percent, without_parameters
 from sfumato.sensing.tables import read_layout
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -160,6 +160,8 @@ def _caption(result: RecoveryResult) -> str:
     verdict = result.verdict
     said = "; and ".join([verdict.message, *verdict.reasons])
     text = f"{result.site.name}{when}: {result.statement}\nVerdict: {said}."
+    for told in certified_lines(result):
+        text += f"\n{told[0].upper()}{told[1:]}."
     answer, field = result.answer, result.diagnostics.field
     if answer is None or only_r(result):
         return text

@@ -288,8 +288,9 @@ def certificate_lines(plan: SensorPlan) -> list[str]:
     if found is None:
         return []
     if found.why_not:
-        more = "" if plan.noise.pure else "; a recovery certifies its own"
-        return [f"how far off answers are at worst was not tried: {found.why_not}{more}"]
+        return [
+            f"how far off answers are at worst was not tried: {found.why_not}; a recovery certifies its own"
+        ]
     if found.bound is None or found.low is None or found.high is None:
         return [
             f"no answer would be certified: in {found.draws} of {many(found.draws, 'simulated reading')} "

@@ -12,11 +12,13 @@ from sfumato.figures import at_least
 from sfumato.sensing.model.operators.weighted import Weighted
 from sfumato.sensing.recovery.answer import Answer, SourceBeliefs, SourceFit, place_of
 from sfumato.sensing.recovery.certified_error import ErrorCertificate
+from sfumato.sensing.recovery.distance import error_at_most
 from sfumato.sensing.render.words import percent, text_of
 from sfumato.sensing.results.mass_by_place import spacing
 from sfumato.sensing.results.recovery import RecoveryResult
 from sfumato.spaces import Graph
 
+LITTLE = 0.95  # of what is so without a reading: a bound above it tells nothing
 MAX_ROWS = 20
 MAX_MEMBERS = 12
 MAX_CLUSTERS = 5  # of an answer's mass that are told by their places
@@ -61,7 +63,7 @@ def recovery_lines(result: RecoveryResult) -> list[Any]:
     else:
         what = "R of the readings as released, without the fitted field: " if told.field else ""
         lines += [f"{name}: {what}{_status(result)}", *_sources(result.least_mass_sources())]
-    more = [*_communities(result), *_certified(result), *_distances(result)]
+    more = [*_communities(result), *certified_lines(result), *_distances(result)]
     return [*lines, *more, *_remarks(result)]
 
 
@@ -240,7 +242,7 @@ def _communities(result: RecoveryResult) -> list[str]:
     return lines
 
 
-def _certified(result: RecoveryResult) -> list[str]:
+def certified_lines(result: RecoveryResult) -> list[str]:
     """How wrong the answer can be at worst, in one line."""
     found = result.diagnostics.error
     if found is None:
@@ -253,6 +255,9 @@ def _certified(result: RecoveryResult) -> list[str]:
         if isinstance(found, ErrorCertificate)
         else ""
     )
+    nothing = error_at_most(result.estimate)
+    if found.bound > LITTLE * nothing:
+        least += f"; without any reading it is {nothing:.3g}, so they tell nothing of that"
     return [
         f"at worst: within {found.bound:.3g} of the truth with {percent(found.level)}, whatever the sources "
         f"({where}, {known}no cell above {top:g}), if the physics and the noise are right{least}"

@@ -25,7 +25,15 @@ from sfumato.sensing.recovery.distance import emd_of
 from sfumato.sensing.recovery.estimators.least_mass import recover
 from sfumato.sensing.release.rounds import cost_after
 from sfumato.sensing.tracking.average import combine
-from sfumato.sensing.tracking.chain import JUMP, Walks, _cut, split_rhat, without_one
+from sfumato.sensing.tracking.chain import (
+    JUMP,
+    Steps,
+    Walks,
+    _cut,
+    split_rhat,
+    steps_of,
+    without_one,
+)
 from sfumato.sensing.tracking.kernel import draw_swaps
 from sfumato.sensing.tracking.rounds import Track, _several, track
 from sfumato.spaces import Graph, Grid, Line, Points
@@ -104,12 +112,18 @@ def test_one_source_is_exact(name: str, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.reference
-def test_several_sources_are_sampled_from_their_posterior(rng: np.random.Generator) -> None:
-    """4 chains of 800 draws; if one in ten is independent, an expected count has a deviation of at most 0.04.
+@pytest.mark.parametrize("near", [2, 9])
+def test_several_sources_are_sampled_from_their_posterior(
+    near: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both paths at once over all three cells, or over two near each: the middle one is near to more.
+
+    4 chains of 800 draws; if one in ten is independent, an expected count has a deviation of at most 0.04.
 
     That is 0.7 / sqrt(320): how many of two sources are in a cell varies by 2 p (1 - p), at most
     0.7 squared. 0.16 is four of them; the rival, one source fewer, is farther away.
     """
+    monkeypatch.setattr("sfumato.sensing.tracking.chain.NEAR", near)
     operator = SMALL["matrix"]
     rounds = operator.columns([0, 1]).T * 0.9 + operator.columns([2, 2]).T * 0.5
     rounds = rounds + 0.25 * rng.normal(size=rounds.shape)
@@ -234,9 +248,9 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(
     places = line.space.places(np.arange(50))
     apart = line.space.distances_between(places, places)
     scene = Walks(line.columns(np.arange(50)), read, sigma, apart, np.array([0.03]), 1.0)
-    given = iter(chains)
+    given = itertools.cycle(chains)
     monkeypatch.setattr(
-        sys.modules["sfumato.sensing.tracking.rounds"], "sampled", lambda *_: next(given)
+        sys.modules["sfumato.sensing.tracking.rounds"], "sampled", lambda *_, **__: next(given)
     )
     found = _several(line, scene, 2, 10, noise)
     assert found.rhat is not None
@@ -247,6 +261,48 @@ def test_chains_with_other_steps_disagree_and_keep_their_names(
         APART.tolist(),
         APART[:, ::-1].tolist(),
     )  # names of the likeliest draw
+
+
+@pytest.mark.unit
+def test_chains_that_disagree_are_made_again_with_more_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four chains of which one is elsewhere, then four that are not: the answer is of these."""
+    scene = Walks(np.eye(3), np.zeros((2, 3)), np.ones((2, 3)), 1 - np.eye(3), np.ones(1), 1.0)
+    noise, asked = np.random.default_rng(1), list[int]()
+
+    def made(
+        _scene: Walks, _steps: Steps, _count: int, draws: int, _rng: object, **_: object
+    ) -> object:
+        asked.append(draws)
+        paths = np.tile([[0, 1], [0, 1]], (draws, 1, 1))
+        fits = noise.normal(size=draws) - 50 * (len(asked) == 3)
+        return fits, noise.normal(size=draws), paths, np.full((draws, 2), 0.5), np.ones(draws)
+
+    monkeypatch.setattr(sys.modules["sfumato.sensing.tracking.rounds"], "sampled", made)
+    found = _several(linear(np.eye(3), Line(3)), scene, 2, 20, noise)
+    assert asked == [20] * 4 + [40] * 4
+    assert found.mixed
+
+
+@pytest.mark.reference
+def test_a_speed_is_drawn_by_all_steps(rng: np.random.Generator) -> None:
+    """20,000 draws against their chances from the matrices of steps: five deviations of a count, and two."""
+    line = heat_line(sources=8, sensors=2, diffusion_time=0.01)
+    places = line.space.places(np.arange(8))
+    apart = line.space.distances_between(places, places)
+    speeds = np.array([0.1, 0.2, 0.4])
+    none = np.zeros((0, 2))
+    steps = Steps.of(Walks(line.columns(np.arange(8)), none, none, apart, speeds, 1.0))
+    path = np.array([[0, 7], [1, 5], [3, 5]])
+    likely = np.array(
+        [np.log(steps_of(apart, speed)[path[:-1], path[1:]]).sum() for speed in speeds]
+    )
+    chances = np.exp(likely - likely.max())
+    drawn = np.bincount([steps.draw_speed(path, 0, rng) for _ in range(20_000)], minlength=3)
+    for count, chance in zip(drawn.tolist(), chances / chances.sum(), strict=True):
+        assert abs(count - 20_000 * chance) <= 5 * math.sqrt(20_000 * chance) + 2
+    assert 0.1 < np.sort(chances)[-2] < 0.9  # there is something to tell apart
 
 
 @pytest.mark.reference

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.tracking.kernel import draw_path, draw_swaps
+from sfumato.sensing.tracking.kernel import draw_path, draw_swaps, lean
 
 JUMP = 1e-6
 """The chance that a source goes anywhere at all in a round, so that a strange one does not end a track."""
@@ -19,6 +20,16 @@ HOT = 8.0
 """By how much noise is taken to be larger at first, so that paths can still pass each other."""
 LEAST = 1e-9
 """The least mass of a source, as a share of the largest."""
+NEAR = 9
+"""Cells near where a source is, to which it may go in a draw of two sources and their masses at once."""
+LEANS, MORE_LEANS = 2, 5
+"""So many of these in a sweep, and where chains did not agree."""
+SLICE, RECENT = 10.0, 30
+"""A slice is so many times as wide as the mass that went, over so many draws."""
+BURN = 0.75
+"""Draws that are made first and not kept, of one that is kept."""
+KEPT = 1 << 28
+"""Bytes of chances of steps that are kept, for the next sweep with the same speed."""
 FAR = 1e6
 """Deviations from the mean beyond which a cut Gaussian is its nearest end."""
 
@@ -50,40 +61,107 @@ def steps_of(apart: FloatArray, speed: float) -> FloatArray:
     return np.asarray((1 - JUMP) * law + JUMP / n)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """How likely steps are at each speed: matrices, made when they are needed; and which cells are near.
+
+    Cell c is near to the cells back[first[c]:first[c + 1]], and near[c] are those near to it.
+    """
+
+    apart: FloatArray
+    speeds: FloatArray
+    totals: FloatArray
+    near: IntArray
+    first: IntArray
+    back: IntArray
+    made: dict[int, FloatArray]
+
+    @classmethod
+    def of(cls, scene: Walks) -> Steps:
+        """What all chains share."""
+        apart, n = scene.apart, len(scene.apart)
+        totals = np.array(
+            [np.exp(-0.5 * (apart / speed) ** 2).sum(axis=1) for speed in scene.speeds if speed > 0]
+        )
+        near = np.argsort(apart, axis=1, kind="stable")[:, :NEAR]
+        order = np.argsort(near.ravel(), kind="stable")
+        first = np.searchsorted(near.ravel()[order], np.arange(n + 1))
+        return cls(apart, scene.speeds, totals, near, first, order // near.shape[1], {})
+
+    def at(self, speed: int) -> FloatArray:
+        """The chance of each step at one of the speeds."""
+        if speed not in self.made:
+            if self.made and (1 + len(self.made)) * self.apart.nbytes > KEPT:
+                self.made.clear()
+            self.made[speed] = steps_of(self.apart, float(self.speeds[speed]))
+        return self.made[speed]
+
+    def draw_speed(self, path: IntArray, now: int, rng: np.random.Generator) -> int:
+        """One of the speeds, given all steps."""
+        if self.speeds.size == 1:
+            return now
+        here, there = path[:-1].ravel(), path[1:].ravel()
+        gone = self.apart[here, there]
+        law = np.exp(-0.5 * (gone / self.speeds[:, np.newaxis]) ** 2) / self.totals[:, here]
+        likely = np.log((1 - JUMP) * law + JUMP / len(self.apart)).sum(axis=1)
+        return int(np.argmax(likely + rng.gumbel(size=likely.size)))
+
+
+Chain: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]
+"""Draws of a chain: logarithms of fits and steps, paths, masses and speeds."""
+
+
 def sampled(
-    scene: Walks, count: int, draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray]:
-    """One chain from a random start: logarithms of fits and steps, paths, masses and speeds."""
-    steps, logs = scene.steps(), [np.log(step) for step in scene.steps()]
+    scene: Walks,
+    steps: Steps,
+    count: int,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    leans: int = LEANS,
+) -> Chain:
+    """One chain from a random start, with so many draws of mass that goes between two in a sweep."""
     t, n = len(scene.read), len(scene.apart)
     rows, squares = np.ascontiguousarray(scene.columns.T), scene.columns**2
     path = rng.integers(n, size=(t, count))
     mass = scene.max_mass * rng.random(count)
-    chosen = int(rng.integers(len(steps)))
+    chosen = int(rng.integers(scene.speeds.size))
     fits, went, speeds = np.empty(draws), np.empty(draws), np.empty(draws)
     paths, masses = np.empty((draws, t, count), dtype=np.int64), np.empty((draws, count))
     off = scene.read - sum(mass[source] * rows[path[:, source]] for source in range(count))
-    for sweep in range(-draws, draws):
-        # Burn-in cools the noise to what it is over its first half.
-        noise = scene.noise * max(1.0, HOT ** (-1 - 2 * sweep / draws))
-        weights = noise**-2.0
-        size = weights @ squares
+    widths = dict.fromkeys(combinations(range(count), 2), scene.max_mass)
+    noise, burn = np.zeros(0), math.ceil(draws * BURN)
+    for sweep in range(-burn, draws):
+        if sweep <= -(burn // 2) or not noise.size:
+            # Burn-in cools the noise to what it is over its first half.
+            noise = scene.noise * max(1.0, HOT ** (-1 - 2 * sweep / burn))
+            weights = noise**-2.0
+            size = weights @ squares
+        step = steps.at(chosen)
         for source in range(count):
             left = off + mass[source] * rows[path[:, source]]
             seen = (weights * left) @ scene.columns
             fit = mass[source] * seen - 0.5 * mass[source] ** 2 * size
-            path[:, source] = draw_path(fit, steps[chosen], rng.random(t))
+            path[:, source] = draw_path(fit, step, rng.random(t))
             own = rows[path[:, source]]
             mass[source] = _cut(
                 own / noise, left / noise, LEAST * scene.max_mass, scene.max_mass, rng
             )
             off = left - mass[source] * own
         for pair in combinations(range(count), 2):
-            off = _trade(path, mass, pair, off, rows, logs[chosen], noise, scene.max_mass, rng)
-        moves = np.array([log[path[:-1], path[1:]].sum() for log in logs])
-        chosen = int(np.argmax(moves + rng.gumbel(size=moves.size)))
+            off = _trade(path, mass, pair, off, rows, step, noise, scene.max_mass, rng)
+            for _ in range(leans if sweep >= 0 else 1):
+                given = lean(
+                    path, mass, off, *pair, rows, weights, steps.near, steps.first, steps.back, step,
+                    LEAST * scene.max_mass, scene.max_mass, widths[pair], rng,
+                )  # fmt: skip
+                if sweep < 0:  # at rest while draws are kept
+                    widths[pair] += (min(SLICE * given, scene.max_mass) - widths[pair]) / RECENT
+        if sweep % 2:
+            chosen = steps.draw_speed(path, chosen, rng)
         if sweep >= 0:
-            fits[sweep], went[sweep] = -0.5 * float(((off / noise) ** 2).sum()), moves[chosen]
+            fits[sweep] = -0.5 * float(((off / noise) ** 2).sum())
+            went[sweep] = np.log(steps.at(chosen)[path[:-1], path[1:]]).sum()
             paths[sweep], masses[sweep], speeds[sweep] = path, mass, scene.speeds[chosen]
     return fits, went, paths, masses, speeds
 
@@ -94,7 +172,7 @@ def _trade(
     pair: tuple[int, int],
     off: FloatArray,
     rows: FloatArray,
-    log: FloatArray,
+    step: FloatArray,
     noise: FloatArray,
     max_mass: float,
     rng: np.random.Generator,
@@ -110,8 +188,8 @@ def _trade(
     between = rows[first] - rows[second]
     crossed = off + (mass[one] - mass[other]) * between
     gain = 0.5 * ((off / noise) ** 2 - (crossed / noise) ** 2).sum(axis=1)
-    keep = log[first[:-1], first[1:]] + log[second[:-1], second[1:]]
-    swap = log[first[:-1], second[1:]] + log[second[:-1], first[1:]]
+    keep = np.log(step[first[:-1], first[1:]] * step[second[:-1], second[1:]])
+    swap = np.log(step[first[:-1], second[1:]] * step[second[:-1], first[1:]])
     swapped = draw_swaps(gain, keep, swap, rng.random(len(path)))
     path[:, one], path[:, other] = (
         np.where(swapped, second, first),

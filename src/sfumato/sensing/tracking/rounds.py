@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +21,29 @@ from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.release.rounds import RoundsCost, cost_after
 from sfumato.sensing.tracking.average import checked_rounds
-from sfumato.sensing.tracking.chain import Walks, name_alike, sampled, split_rhat, without_one
+from sfumato.sensing.tracking.chain import (
+    MORE_LEANS,
+    Chain,
+    Steps,
+    Walks,
+    name_alike,
+    sampled,
+    split_rhat,
+    without_one,
+)
 
 MAX_CELLS = 2000
 """Cells up to which paths are followed: a step costs the square of them."""
 HELD = 0.9
-SPEEDS = 6
+SPEEDS, FINE = 6, 26
+"""Of one source, and of several: there a chain goes from one speed to the next by the steps of its paths,
+which must be likely at both."""
 MASSES = 24
 REFINED = 20
 """Grids of masses at most, each at most 0.6 as wide as the one before."""
 NEGLIGIBLE = 1e-6
-CHAINS = 4
+CHAINS, AGAIN = 4, 2
+"""Chains, and how many times as many draws each makes where the first ones do not agree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,33 +91,33 @@ def track(
     max_mass: float = 1.0,
     count: int = 1,
     rng: np.random.Generator | None = None,
-    draws: int = 400,
+    draws: int = 300,
 ) -> Track:
     """Follow sources of constant mass that move from cell to cell, one row of readings for each round.
 
     A hidden Markov model: a source begins anywhere, and goes from x to z in a round with a chance
     proportional to exp(-d(x, z)**2 / (2 speed**2)), d the metric of the space (and anywhere with
     1e-6). It has a mass uniform in (0, max_mass]. `speed` None is learned: six values from half the
-    closest two cells to a quarter of the farthest, in equal ratios and as likely. `sigma` may be
-    one for each round.
+    closest two cells to a quarter of the farthest, in equal ratios and as likely, 26 for several
+    sources. `sigma` may be one for each round.
 
     One source: exact, by forward-backward sums [rabiner89, sec. III] over cells, masses and speeds;
     masses are on a grid that is refined where the evidence is. Several: Gibbs sampling [carter94],
-    of a whole path given the others, of masses given the paths, alone and from one source to
-    another, and of which of two sources was where in each round; 4 chains of `draws` kept sweeps
-    after as many of burn-in, by randomness from `rng`. `rhat` says whether they agree, `mixed`
-    whether it is at most 1.1. One source fewer is the same model with a mass of 0, so the ratio of
-    their evidences is the posterior density of a mass at 0 times `max_mass` [dickey71]: `fewer`, from
-    the same draws; of one source it is exact. Above 1, a source is likely not there, if it may have
-    any mass up to `max_mass`: with twice the `max_mass` it is about twice as much. Nothing where
-    `mixed` is False.
+    of a whole path given the others, of masses given the paths, of which of two sources was where in
+    each round, and of what mass goes from one to another with both paths summed over cells near where they
+    are [neal04]; 4 chains of `draws` kept sweeps after three quarters as many of burn-in, by
+    randomness from `rng`, and afresh with twice as many where they do not agree. `rhat` says whether
+    they do, `mixed` whether it is at most 1.1. One source fewer is the same model with a mass of 0,
+    so the ratio of their evidences is the posterior density of a mass at 0 times `max_mass`
+    [dickey71]: `fewer`, from the same draws; of one source it is exact. Above 1, a source is likely
+    not there, if it may have any mass up to `max_mass`: with twice the `max_mass` it is about twice
+    as much. Nothing where `mixed` is False.
 
     Limits: at most 2,000 cells (take a coarser space above), since time grows with their square.
     The radii are calibrated if sources move so; one that rests and then runs is lagged behind. How
     many sources there are is not learned (`fewer` tells of one too many, nothing of one too few),
-    and two that meet may change names. Two near each other can trade mass for place at nearly the
-    same fit: the smaller the noise, the slower a chain goes along that, and `mixed` is then False.
-    The track pools chains that began apart, so its radii still cover that; more draws help.
+    and two that meet may change names. Two near each other can trade mass for place
+    at nearly the same fit, and where chains then still disagree `mixed` is False; more draws help.
 
     Args:
         operator: Maps masses of cells to readings of sensors. At most 2,000 cells.
@@ -149,7 +163,8 @@ def track(
     count = whole("count", count, low=1)
     places = operator.space.places(np.arange(n))
     apart = operator.space.distances_between(places, places)
-    speeds = _speeds(apart) if speed is None else np.array([float(speed)])
+    many = SPEEDS if count == 1 else FINE
+    speeds = _speeds(apart, many) if speed is None else np.array([float(speed)])
     scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(max_mass))
     if count == 1:
         return _one(operator, scene)
@@ -158,11 +173,11 @@ def track(
     return _several(operator, scene, count, whole("draws", draws, low=4), rng)
 
 
-def _speeds(apart: FloatArray) -> FloatArray:
+def _speeds(apart: FloatArray, many: int) -> FloatArray:
     far = apart[np.isfinite(apart) & (apart > 0)]
     if not far.size:
         return np.zeros(1)
-    return np.geomspace(far.min() / 2, max(far.max() / 4, far.min() / 2), SPEEDS)
+    return np.geomspace(far.min() / 2, max(far.max() / 4, far.min() / 2), many)
 
 
 def _one(operator: Operator, scene: Walks) -> Track:
@@ -242,13 +257,14 @@ def _smoothed(
 def _several(
     operator: Operator, scene: Walks, count: int, draws: int, rng: np.random.Generator
 ) -> Track:
-    chains = [sampled(scene, count, draws, rng) for _ in range(CHAINS)]
+    steps = Steps.of(scene)
+    chains = [sampled(scene, steps, count, draws, rng) for _ in range(CHAINS)]
+    if (rhat := _disagreement(chains, scene)) > mixing.RHAT:
+        # Afresh: a chain may be where all fits far worse, and stay.
+        more = partial(sampled, scene, steps, count, AGAIN * draws, rng, leans=MORE_LEANS)
+        chains = [more() for _ in range(CHAINS)]
+        rhat = _disagreement(chains, scene)
     fits, moves, paths, masses, speeds = (np.array(part) for part in zip(*chains, strict=True))
-    # Numbers that do not change with the names of sources: fit, total mass, how far all are from
-    # one cell. None of them knows who went where: how likely the steps are does.
-    spread = scene.apart[0][paths].mean(axis=3)
-    watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
-    rhat = max(split_rhat(one) for one in watched)
     paths, masses = paths.reshape(-1, *paths.shape[2:]), masses.reshape(-1, count)
     fewer = without_one(scene, paths, masses)
     name_alike(paths, masses, scene.apart, reference=int(np.argmax(fits + moves)))
@@ -261,6 +277,18 @@ def _several(
         operator, cells.reshape(t, count), chances, radii.reshape(t, count),
         masses.mean(axis=0), float(speeds.mean()), rhat, fewer,
     )  # fmt: skip
+
+
+def _disagreement(chains: Sequence[Chain], scene: Walks) -> float:
+    """The largest R-hat of numbers that do not change with the names of sources.
+
+    Fit, total mass, how far all are from one cell. None of them knows who went where: how likely the
+    steps are does.
+    """
+    fits, moves, paths, masses, _ = (np.array(part) for part in zip(*chains, strict=True))
+    spread = scene.apart[0][paths].mean(axis=3)
+    watched = [fits, moves, masses.sum(axis=2), *np.moveaxis(spread, 2, 0)]
+    return max(split_rhat(one) for one in watched)
 
 
 def _placed(chances: FloatArray, apart: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -154,6 +154,8 @@ def test_help_tells_of_every_command_and_exit_code() -> None:
     for word in ("demo", "ledger", "0 done", "3 budget refused", "5 inconclusive", "sfumato.toml"):
         assert word in " ".join(result.stdout.split())
     assert run("-h").stdout == run("--help").stdout
+    listed = re.findall(r"^│ ([a-z]+) {2,}\w", result.stdout, re.MULTILINE)
+    assert listed[:3] == ["heatmap", "ledger", "sense"], "what most look for stands first"
 
 
 def test_a_bare_call_shows_the_help() -> None:

@@ -24,12 +24,13 @@ from sfumato.heatmap import (
     map_distance,
     rehearse,
 )
-from sfumato.heatmap.comparison.results import CompareResult
+from sfumato.heatmap.comparison.differences import Change
+from sfumato.heatmap.comparison.results import CompareResult, Differences, ZoneChange
 from sfumato.heatmap.comparison.shift import PAIRS, Shift, shift_between, simulated_shifts
-from sfumato.heatmap.export.difference import _caption, _layers, density
+from sfumato.heatmap.export.difference import _caption, _layers, density, page
 from sfumato.heatmap.export.difference import png as picture_of
 from sfumato.heatmap.inference import Declared
-from sfumato.heatmap.render.compare import shift_text
+from sfumato.heatmap.render.compare import comparison_text, shift_text
 from sfumato.records import Columns
 from sfumato.spaces import area_in_degrees, area_of_image, area_of_plane
 
@@ -283,6 +284,21 @@ def test_words() -> None:
     assert "no more than noise" in shift_text(far)
     assert shift_text(replace(far, exceeds=True)).endswith(": more than noise")
     assert Fraction(1, PAIRS + 1) == Fraction(1, 20)
+
+
+@pytest.mark.unit
+def test_where_the_whole_grew_shares_are_listed_first() -> None:
+    """Five weekdays against two days of a weekend: every busy square has fewer users, which says little."""
+    here = Differences((Change(0, 0, 1, 1, 9.0, 4.0, -5.0, -9.0, -1.0),), 7, 0.95)
+    for total, first in (((-60.0, -40.0), "shares"), ((-9.0, 4.0), "users")):
+        said = CompareResult(
+            ("a: weekday", "a: weekend"), ("", ""), ("zoom", "zoom"), "user",
+            ZoneChange("all", 90.0, 40.0, -50.0, *total), Shift(1.0, "m", None, None, None, False), here, here,
+        )  # fmt: skip
+        listed = [line for line in comparison_text(said).splitlines() if line.startswith("  ")]
+        assert listed[0].startswith(f"  {first}: ")
+        assert len(listed) == 2
+    assert b"<title>From weekday to weekend</title>" in page(said)
 
 
 @pytest.mark.unit

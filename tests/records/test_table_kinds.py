@@ -66,13 +66,30 @@ def test_a_relation_of_duckdb_is_counted(expected: dict[int, int]) -> None:
 
 
 @pytest.mark.engine
-def test_datasets_scanners_and_readers_of_arrow_are_counted(
+def test_datasets_and_scanners_of_arrow_are_counted(
     expected: dict[int, int], tmp_path: Path
 ) -> None:
     pq.write_to_dataset(ROWS, tmp_path, partition_cols=["user"])
     assert summed(ds.dataset(tmp_path, partitioning="hive")) == expected
     assert summed(ds.dataset(ROWS).scanner()) == expected
-    assert summed(ROWS.to_reader()) == expected
+
+
+@pytest.mark.engine
+def test_a_reader_that_may_be_spent_is_refused_for_its_table(expected: dict[int, int]) -> None:
+    """One that was read already would be a table of nobody, whose map is paid for."""
+    reader = ROWS.to_reader()
+    assert refused(reader) == (
+        "a reader of batches gives its rows once, and nothing tells whether it has: give the table of its "
+        "read_all(); nothing was read"
+    )
+    assert summed(reader.read_all()) == expected
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("error")
+def test_a_lazy_frame_is_not_asked_for_what_polars_warns_of(expected: dict[int, int]) -> None:
+    polars = pytest.importorskip("polars")
+    assert summed(polars.from_arrow(ROWS).lazy()) == expected
 
 
 @pytest.mark.engine

@@ -61,6 +61,8 @@ OTHERS = {
 }
 
 
+FIRST = ("heatmap", "ledger", "sense", "audit", "graph", "emd", "leaderboard", "demo", "serve")
+"""The commands that the help of the root lists first; others follow as they were added."""
 PATH = "sfumato.cli.path"
 """Where a context keeps the words of the command that will run."""
 
@@ -76,6 +78,11 @@ class SpokenGroup(TyperGroup):
         for parameter in _named_lists(self):
             # Columns and values may have blanks in them, at which lists in variables are split.
             parameter.split_envvar_value = str.splitlines
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """What most people look for stands first in the help."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Keep the words of the command that will run: the root itself is told the first one only."""

@@ -28,13 +28,19 @@ def arrow_table(source: Any, columns: Columns | None) -> pa.Table:
             "rows must come from a path, a list of paths, an Arrow, pandas, Polars, DuckDB, Spark or Ibis "
             f"table or a GeoDataFrame, got {type(source).__name__}; nothing was read"
         )
+    if isinstance(source, pa.RecordBatchReader):
+        # One that was read already looks like a table of nobody, and a map of it would be paid for.
+        raise InvalidInput(
+            "a reader of batches gives its rows once, and nothing tells whether it has: give the table of "
+            "its read_all(); nothing was read"
+        )
     if module == "geopandas":
         geographic, module = source, "pandas"
         source = quietly(
             lambda: _with_points(geographic, columns),
             "the GeoDataFrame has no active geometry; nothing was read",
         )
-    if columns is not None and hasattr(source, "columns") and module in ("pandas", "duckdb"):
+    if columns is not None and module in ("pandas", "duckdb") and hasattr(source, "columns"):
         # Below it has no other columns than those asked for.
         check_columns(source.columns, columns)
 
@@ -80,7 +86,7 @@ def _arrow(source: Any, columns: Columns | None) -> pa.Table:
             return source.to_table()
         check_columns(there.names, columns)
         return source.to_table(columns=list(dict.fromkeys(columns.names)))
-    return source.read_all() if hasattr(source, "read_all") else pa.table(source)
+    return pa.table(source)
 
 
 def _with_points(frame: Any, columns: Columns | None) -> Any:

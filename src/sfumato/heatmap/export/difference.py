@@ -215,7 +215,7 @@ def cells_csv(result: CompareResult, *, shares: bool = False) -> bytes:
 
 def page(result: CompareResult, *, shares: bool = False) -> bytes:
     """One page with the picture, the sentences and the tables; no scripts, nothing fetched."""
-    title = escape(f"From {result.names[0]} to {result.names[1]}")
+    title = escape("From {} to {}".format(*_short(result.names)))
     style = (
         "body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem}"
         "img{max-width:100%}table{border-collapse:collapse;margin:1rem 0}"

@@ -232,10 +232,10 @@ def open_rows(rows: Rows, area: Area) -> Any:
     from sfumato.records import open_table  # which reads engines
 
     own = getattr(rows.source, "crs", None)
-    named = {rows.columns.x, rows.columns.y} & set(map(str, getattr(rows.source, "columns", ())))
     if (
         own is not None
-        and not named
+        and not {rows.columns.x, rows.columns.y}
+        & set(map(str, getattr(rows.source, "columns", ())))
         and not (own.equals(area.crs) if area.crs else _fits(own, area))
     ):
         raise InvalidInput(

@@ -9,6 +9,7 @@ from sfumato.heatmap.comparison.results import CompareResult, Differences, ZoneC
 from sfumato.heatmap.comparison.shift import COVERAGE, Shift
 
 LISTED = 5  # squares that a terminal shows
+FAR = 10_000  # metres, from which on distances are said in kilometres
 
 
 def comparison_text(result: CompareResult) -> str:
@@ -22,7 +23,11 @@ def comparison_text(result: CompareResult) -> str:
 
     """
     lines = [*result.remarks, *sentences(result)]
-    for found, what in ((result.users, people), (result.shares, percent)):
+    parts: list[tuple[Differences | None, Callable[..., str]]]
+    parts = [(result.users, people), (result.shares, percent)]
+    if _grew(result.total):  # then most squares of users say no more than that
+        parts.reverse()
+    for found, what in parts:
         if found is not None:
             name = f"{result.unit}s" if what is people else "shares"
             lines += [f"  {name}: {square_text(one, what)}" for one in found.changes[:LISTED]]
@@ -64,14 +69,17 @@ def shift_text(shift: Shift) -> str:
 
     >>> shift_text(Shift(322.1, "m", 304.0, 251.0, 363.0, False))
     'shifted 320 m; noise alone gives 300 m (90%: 250 to 360): no more than noise'
+    >>> shift_text(Shift(410_000.0, "m", 230_000.0, 150_000.0, 410_000.0, True))
+    'shifted 410 km; noise alone gives 230 km (90%: 150 to 410): more than noise'
     """
-    moved = f"shifted {_length(shift.value, shift.unit)}"
+    unit, part = ("km", 0.001) if shift.unit == "m" and shift.value >= FAR else (shift.unit, 1.0)
+    moved = f"shifted {_length(shift.value * part, unit)}"
     if shift.noise is None or shift.low is None or shift.high is None:
         return f"{moved}; what noise alone gives is not known: a map does not say how sure it is"
-    ends = f"{_number(shift.low)} to {_number(shift.high)}"
+    ends = f"{_number(shift.low * part)} to {_number(shift.high * part)}"
     verdict = "more than noise" if shift.exceeds else "no more than noise"
     return (
-        f"{moved}; noise alone gives {_length(shift.noise, shift.unit)} ({COVERAGE:.0%}: {ends}): "
+        f"{moved}; noise alone gives {_length(shift.noise * part, unit)} ({COVERAGE:.0%}: {ends}): "
         f"{verdict}"
     )
 
@@ -97,6 +105,11 @@ def square_text(one: Change, what: Callable[..., str]) -> str:
         f"in x {one.west:.6g} to {one.east:.6g}, y {one.south:.6g} to {one.north:.6g}, around "
         f"{x:.6g},{y:.6g}"
     )
+
+
+def _grew(total: ZoneChange) -> bool:
+    """Whether the whole is surely more, or less."""
+    return total.low is not None and total.high is not None and not total.low <= 0 <= total.high
 
 
 def zone_head(result: CompareResult) -> list[str]:

@@ -13,6 +13,19 @@ from sfumato.privacy.accounting.trust import Model, checked_model, who_is_truste
 from sfumato.privacy.accounting.units import period_of
 
 
+def step_of(neighbors: Neighbors, unit: str) -> str:
+    """What one step between neighbors is, in words: of the unit, such as a user-day, not of all of a user.
+
+    >>> from sfumato.privacy.accounting.neighbors import AddRemoveUser
+    >>> step_of(AddRemoveUser(), "user-day"), step_of(AddRemoveUser(), "observer")
+    ('one user-day added or removed', 'one user added or removed')
+    """
+    step = str(neighbors)
+    if period_of(unit) is not None or "-" in unit:
+        step = step.replace("one user", f"one {unit}")
+    return step
+
+
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """What is promised: a loss, between which neighbors, per which unit, and who is trusted.
@@ -37,11 +50,7 @@ class Guarantee:
         checked_model(self.model)
 
     def __str__(self) -> str:
-        step = str(self.neighbors)
-        if period_of(self.unit) is not None or "-" in self.unit:
-            # What one step adds or removes is the unit, such as a user-day or a user-image, not all
-            # of a user.
-            step = step.replace("one user", f"one {self.unit}")
+        step = step_of(self.neighbors, self.unit)
         trusted = who_is_trusted(self.model, self.unit)
         sentence = f"{self.loss} for each {self.unit} ({step}), {trusted}"
         if self.computational is None:

@@ -7,6 +7,7 @@ from html import escape as escape_html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.privacy.accounting.guarantee import step_of
 from sfumato.privacy.accounting.trust import model_name
 from sfumato.privacy.accounting.units import Clock, period_of
 from sfumato.privacy.ledger.accounts import REST
@@ -96,9 +97,8 @@ def _terms(statement: LedgerStatement) -> str:
     header = statement.header
     told = statement.clock
     clock = "" if told is None else f" by {'the clock ' * isinstance(told, Clock)}{told}"
-    return (
-        f"{header.source}, per {header.unit}{clock}, {header.neighbors}, {model_name(header.model)}"
-    )
+    step = step_of(header.neighbors, header.unit)
+    return f"{header.source}, per {header.unit}{clock}, {step}, {model_name(header.model)}"
 
 
 def _money(statement: LedgerStatement) -> tuple[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import hashlib
 import importlib.metadata
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 # Bytecode is kept, whatever the machine says: without it every worker, every saboteur and every process
 # that a test starts compiles the package again, and pytest rewrites 9,000 assertions in each of them.
@@ -22,8 +25,11 @@ os.environ.update(
 )
 
 # Spark's Java machines live for a minute: what they compile at length is never run often enough to pay
-# for it. The same bytecode, by the quick compiler of the two that every machine has.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# for it. The same bytecode, by the quick compiler of the two that every machine has, and not verified again.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
 
 import numpy as np
 import pytest
@@ -72,10 +78,18 @@ def pytest_collection_finish() -> None:
     # What libraries made since then was walked after every 700 new objects: a twelfth of what tests took.
     gc.set_threshold(10_000, 10, 10)
 
+    # What is frozen is not freed at the end, and one library says so at length: but pytest's own collections,
+    # a second for each process, need not see it.
+    atexit.register(gc.unfreeze)
 
-def pytest_unconfigure() -> None:
-    """What is frozen is not freed at the end, and one library says so at length."""
-    gc.unfreeze()
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    """The folder of a `sfumato` that has read the libraries already, and all of ours."""
+    from tests.warm import variables, warm_command
+
+    with warm_command(variables()) as folder:
+        yield folder
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from sfumato._compiled import cache_folder
+
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +60,10 @@ def outside(environment: Path) -> dict[str, str]:
     path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
     # The list of fonts is this machine's: matplotlib would make it anew in a new home.
     fonts = matplotlib.get_configdir()
-    return plain | {"HOME": str(environment), "PATH": path, "MPLCONFIGDIR": fonts}
+    # Machine code is that of this user, found by what the kernels say: tests/test_first_use.py is of the first.
+    kept = str(Path(cache_folder()).parents[1])
+    here = {"HOME": str(environment), "PATH": path, "MPLCONFIGDIR": fonts}
+    return plain | here | {"XDG_CACHE_HOME": kept}
 
 
 def test_the_wheel_holds_what_the_package_reads_and_nothing_else(wheel: Path) -> None:

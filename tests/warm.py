@@ -3,7 +3,8 @@
 A page of the documentation calls it a dozen times, and each time two seconds go into reading
 libraries. A `sfumato` put first on the path hands its words, folder, variables and open files to
 the warm process, and ends as the fork does, which runs what the real one runs. That one can be
-started at all is not tested so.
+started at all is not tested so. A process that is lukewarm has read the libraries and nothing of
+ours: its forks find each module of ours by themselves, as the first call of a command does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
+ROOT = Path(__file__).parents[1]
+END_AT = "TESTS_END_AT"
+"""A variable of a command that is to end itself: stage, part, signal and second output, with spaces between,
+as `tests.journeys.killed` takes them."""
 READ = ("numpy", "scipy.stats", "scipy.optimize", "scipy.ndimage", "scipy.sparse.csgraph", "numba", "pyarrow",
         "pyarrow.parquet", "pandas", "duckdb", "ibis", "ibis.backends.duckdb", "opendp.measurements",
         "mpmath", "cryptography.hazmat.primitives.ciphers", "matplotlib.figure",
@@ -43,7 +48,8 @@ with socket.socket(socket.AF_UNIX) as line:
     line.sendall(head)
     code = int(line.recv(16) or b"70")
 if code < 0:
-    signal.signal(-code, signal.SIG_DFL)
+    if -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 os._exit(code)
 """
@@ -57,7 +63,7 @@ def variables(*folders: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def warm_command(env: dict[str, str]) -> Iterator[Path]:
+def warm_command(env: dict[str, str], *, lukewarm: bool = False) -> Iterator[Path]:
     """A folder to put first on the path; env is what libraries see while they are read."""
     # Not below pytest's folders: the address of a socket has at most 107 letters.
     with (
@@ -71,7 +77,7 @@ def warm_command(env: dict[str, str]) -> Iterator[Path]:
         shim.parent.mkdir()
         shim.write_text(SHIM.format(python=sys.executable, address=address), encoding="utf-8")
         shim.chmod(0o755)
-        words = [sys.executable, __file__, str(door.fileno())]
+        words = [sys.executable, __file__, str(door.fileno()), *(["lukewarm"] if lukewarm else [])]
         with subprocess.Popen(
             words, env=env, stdin=subprocess.PIPE, pass_fds=[door.fileno()]
         ) as process:
@@ -156,18 +162,25 @@ def main() -> None:
     """Read everything, then be the command as often as it is called."""
     for name in READ:
         importlib.import_module(name)
-    # All of ours too: the doors of folders load nothing before it is used.
-    house = importlib.import_module("sfumato")
-    for module in pkgutil.walk_packages(house.__path__, "sfumato."):
-        importlib.import_module(module.name)
     # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
     importlib.import_module("numba").njit("int64(int64)")(lambda n: n)
-    build_commands()
+    if "lukewarm" not in sys.argv:
+        # All of ours too: the doors of folders load nothing before it is used.
+        house = importlib.import_module("sfumato")
+        for module in pkgutil.walk_packages(house.__path__, "sfumato."):
+            importlib.import_module(module.name)
+        build_commands()
     # A fork that collected garbage among all of this would copy all of this.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
+    if where := os.environ.pop(END_AT, ""):
+        sys.path.append(str(ROOT))
+        stage, part, number, *second = where.split(" ")
+        importlib.import_module("tests.journeys.killed").end_at(
+            stage, int(part), int(number), " ".join(second)
+        )
     try:
-        code = ended(importlib.import_module("sfumato.cli.main").main())
+        code = ended(importlib.import_module("sfumato.__main__").main())
     except SystemExit as end:
         code = ended(end.code)
     except BaseException:

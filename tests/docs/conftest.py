@@ -1,4 +1,4 @@
-"""One warm process for all pages."""
+"""One lukewarm process for all pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.warm import variables, warm_command
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Path]:
-    """The folder of a `sfumato` that has read the libraries already."""
-    with warm_command(variables()) as folder:
+def lukewarm() -> Iterator[Path]:
+    """The folder of a `sfumato` that has read the libraries already, and nothing of ours."""
+    with warm_command(variables(), lukewarm=True) as folder:
         yield folder

@@ -85,7 +85,9 @@ def test_the_readmes_session_prints_what_it_shows(
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if steps(page.read_text("utf-8"))], ids=named
 )
-def test_commands_print_what_they_show(page: Path, warm: Path, tmp_path: Path) -> None:
+def test_commands_print_what_they_show(
+    page: Path, warm: Path, lukewarm: Path, tmp_path: Path
+) -> None:
     before = [ROOT / "README.md", *PAGES[: PAGES.index(page)]]
     known = {
         name
@@ -93,7 +95,7 @@ def test_commands_print_what_they_show(page: Path, warm: Path, tmp_path: Path) -
         for command, _, _ in steps(one.read_text("utf-8"))
         for name in ours(command)
     }
-    faults = broken(page.read_text("utf-8"), tmp_path, warm=warm, known=known)
+    faults = broken(page.read_text("utf-8"), tmp_path, warm=warm, lukewarm=lukewarm, known=known)
     assert not faults, "\n".join(faults)
 
 

@@ -5,8 +5,9 @@ first on the path. `# exit N` ends a command that must fail so. Lines under a co
 output, `...` standing for anything. `make X` must name a target; `pip install` and `git clone` must
 be sound shell; none is run.
 
-The first call of each command of ours, over all pages, is of the real executable; a later one is
-answered by a process that has read the libraries already (tests/warm.py).
+The first call of each command of ours in the README is of the real executable, and on another page of a
+process that has read the libraries and nothing of ours; a later one is answered by a process that has
+read all (tests/warm.py).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ ROOT = Path(__file__).parent.parent.parent
 NOT_RUN = ("pip install ", "git clone ", "make ")
 STARTED = {"demo"}
 """What tests/cli/test_front_door.py runs by the real executable."""
+SMALL = {"SFUMATO_HEATMAP_RELEASE_LEVELS": "6"}
+"""Maps of other pages have 64 x 64 cells where they say no size: those of the README have all 256 x 256."""
 
 
 def steps(text: str) -> list[tuple[str, int, str]]:
@@ -49,14 +52,21 @@ def ours(command: str) -> set[str]:
 
 
 def broken(
-    text: str, directory: Path, *, warm: Path | None = None, known: set[str] | None = None
+    text: str,
+    directory: Path,
+    *,
+    warm: Path | None = None,
+    lukewarm: Path | None = None,
+    known: set[str] | None = None,
 ) -> list[str]:
     """What the commands in text do otherwise than promised; those known are called in the folder warm."""
     faults, known = [], STARTED | (known or set())
     for command, code, output in steps(text):
-        folders = [warm] if warm and ours(command) <= known else []
+        folder = warm if ours(command) <= known else lukewarm
         known |= ours(command)
-        if fault := fault_of(command, code, output, directory, variables(*folders)):
+        small = SMALL if lukewarm and "cells of" not in output else {}
+        env = variables(*([folder] if folder else [])) | small
+        if fault := fault_of(command, code, output, directory, env):
             faults.append(fault)
     return faults
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.warm import variables, warm_command
-
-ROOT = Path(__file__).parents[2]
+from tests.warm import END_AT, variables
 
 
 @dataclass(frozen=True)
@@ -51,11 +46,10 @@ class Day:
         self, stage: str, *words: str, number: int = signal.SIGKILL, part: int = 1, second: str = ""
     ) -> str:
         """What a command said that was ended at a stage."""
-        head = [sys.executable, "-m", "tests.journeys.killed", "--at"]
         done = subprocess.run(
-            [*head, stage, str(part), str(int(number)), second, *words],
+            ["sfumato", *words],
             cwd=self.folder,
-            env={**self.env, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+            env={**self.env, END_AT: f"{stage} {part} {int(number)} {second}"},
             capture_output=True,
             text=True,
             check=False,
@@ -68,13 +62,6 @@ class Day:
         return float(self.told("ledger", "show", ledger)["floats"]["left"]["epsilon"])
 
 
-@pytest.fixture(scope="session")
-def warm() -> Iterator[dict[str, str]]:
-    env = variables()
-    with warm_command(env) as folder:
-        yield variables(folder)
-
-
 @pytest.fixture
-def day(warm: dict[str, str], tmp_path: Path) -> Day:
-    return Day(tmp_path, warm)
+def day(warm: Path, tmp_path: Path) -> Day:
+    return Day(tmp_path, variables(warm))

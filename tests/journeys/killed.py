@@ -240,17 +240,7 @@ def deaths(name: str, folder: Path) -> Iterator[dict[str, Any]]:
                 yield death(job, where, stage, part, int(number))
 
 
-def end_one(stage: str, part: str, number: str, second: str, *words: str) -> None:
-    """Be the command, and end at a stage: for a day of somebody."""
-    end_at(stage, int(part), int(number), second)
-    sys.argv = ["sfumato", *words]
-    importlib.import_module("sfumato.cli.main").main()
-
-
 def main() -> None:
-    if sys.argv[1] == "--at":
-        end_one(*sys.argv[2:])
-        return
     house = importlib.import_module("sfumato")
     for module in pkgutil.walk_packages(house.__path__, "sfumato."):
         importlib.import_module(module.name)
@@ -258,8 +248,9 @@ def main() -> None:
         importlib.import_module(name)
     build_commands()
     gc.freeze()
-    for record in deaths(sys.argv[1], Path(sys.argv[2])):
-        print(json.dumps(record))
+    for name in JOBS:
+        for record in deaths(name, Path(sys.argv[1]) / name):
+            print(json.dumps({"job": name, **record}))
 
 
 if __name__ == "__main__":

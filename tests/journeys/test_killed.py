@@ -33,14 +33,20 @@ def values_of(result: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_what_was_paid_for_is_delivered_once(tmp_path: Path, name: str) -> None:
-    job = JOBS[name]
-    words = [sys.executable, "-m", "tests.journeys.killed", name, str(tmp_path)]
+@pytest.fixture(scope="module")
+def deaths(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The deaths of all commands: one process reads the libraries for them."""
+    words = [sys.executable, "-m", "tests.journeys.killed", str(tmp_path_factory.mktemp("deaths"))]
     done = subprocess.run(
         words, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=True
     )
-    records = [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_what_was_paid_for_is_delivered_once(deaths: list[dict[str, Any]], name: str) -> None:
+    job = JOBS[name]
+    records = [one for one in deaths if one["job"] == name]
     assert {one["stage"] for one in records} == set(STAGES)
     for one in records:
         case = f"{name} {one['stage']} {one['part']} {one['signal']}: {one['said']}"

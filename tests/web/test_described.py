@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from urllib.parse import quote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 from tests.web.served import KEY, a_book, a_form, a_head, a_table, asking
 
 pytestmark = pytest.mark.property
+
+# Grammars of addresses that a validator of formats would have, a second for each process; none is asked.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+from jsonschema import Draft202012Validator  # noqa: E402
 
 # Why not schemathesis: it needs six more packages (35 MB), and is a plugin that every process of pytest
 # would load for half a second. This is what we would have asked of it.

@@ -92,9 +92,9 @@ def outlook_line(plan: SensorPlan) -> str:
     count = len(design.site.sensors)
     of = "its noise" if count == 1 else "their noise"
     unit = design.site.reading_unit
-    best = " by the sensor that tells it best" if plan.noise.gains else ""
+    where = " by the sensor that tells it best" if plan.noise.gains else ""
     why = (
-        f"one source is read as up to {unit.text(found.signal, '.2g')}{best} through noise of sigma "
+        f"one source is read as up to {unit.text(found.signal, '.2g')}{where} through noise of sigma "
         f"{unit.text(found.sigma, '.2g')}; "
         f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
         f"{of} in one reading, and {found.needed:.2g} would do"

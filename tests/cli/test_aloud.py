@@ -49,7 +49,7 @@ OTHERS = """
     estimator every_cell fail_below family fit frames graph grid h3_resolution image input inputs
     install_completion json k key kind labels largest_part last layout ledger legend length levels
     line list_only maps mass masses matrix method methods metric mixed model most mouth_to_mouth n
-    name neighbors nodes normalize note on once operator operator_option out outer outline outputs
+    name neighbors nodes normalize note offset on once operator operator_option out outer outline outputs
     over paid_only pair pairs period places plane plot pooling
     proximity quick
     quiet radius rate readings roads relation report

@@ -92,9 +92,9 @@ def outlook_line(plan: SensorPlan) -> str:
     count = len(design.site.sensors)
     of = "its noise" if count == 1 else "their noise"
     unit = design.site.reading_unit
-    by_whom = " by the sensor that tells it best" if plan.noise.gains else ""
+    where = " by the sensor that tells it best" if plan.noise.gains else ""
     why = (
-        f"one source is read as up to {unit.text(found.signal, '.2g')}{by_whom} through noise of sigma "
+        f"one source is read as up to {unit.text(found.signal, '.2g')}{where} through noise of sigma "
         f"{unit.text(found.sigma, '.2g')}; "
         f"{many(count, 'sensor')} together see{'s' * (count == 1)} it with {found.seen:.2g} deviations of "
         f"{of} in one reading, and {found.needed:.2g} would do"
@@ -288,9 +288,8 @@ def certificate_lines(plan: SensorPlan) -> list[str]:
     if found is None:
         return []
     if found.why_not:
-        return [
-            f"how far off answers are at worst was not tried: {found.why_not}; a recovery certifies its own"
-        ]
+        more = "" if plan.noise.pure else "; a recovery certifies its own"
+        return [f"how far off answers are at worst was not tried: {found.why_not}{more}"]
     if found.bound is None or found.low is None or found.high is None:
         return [
             f"no answer would be certified: in {found.draws} of {many(found.draws, 'simulated reading')} "

@@ -25,6 +25,11 @@ def silent_without_a_reading() -> None:
     daemon._made = on_change
 
 
+def laplace_named_gaussian() -> None:
+    """A packet of Laplace noise that says it is Gaussian: nobody can take it off, and tests are wrong."""
+    network("sensors.sensor").law_name = lambda plan: "gaussian"
+
+
 def dummies_not_masked() -> None:
     """The status byte as it is: everybody can tell a dummy."""
     wire = network("wire")

@@ -511,6 +511,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/network/test_sensor.py::test_when_and_how_long_do_not_depend_on_what_was_read",
         "assert False",
     ),
+    "a packet of Laplace noise that says it is Gaussian": Saboteur(
+        networks.laplace_named_gaussian,
+        "tests/network/test_laplace_packets.py::test_a_sensor_of_epsilon_alone_sends_what_its_key_holder_can_read",
+        "assert",
+    ),
     "dummies that everybody can tell": Saboteur(
         networks.dummies_not_masked,
         "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",
@@ -888,6 +893,12 @@ SABOTEURS: dict[str, Saboteur] = {
     "Laplace noise for the Euclidean length of a move": Saboteur(
         sensors.laplace_for_the_euclidean_length,
         "tests/sensing/test_laplace.py::test_neighbors_move_quantised_readings_within_the_bound[line]",
+        "assert",
+    ),
+    "errors certified as if Laplace noise were Gaussian": Saboteur(
+        sensors.laplace_certified_as_gaussian,
+        "tests/sensing/test_laplace_certificates.py::test_noise_stays_within_the_directions_as_often_as_stated"
+        "[graph]",
         "assert",
     ),
     "gains of sensors not in their sensitivity": Saboteur(

@@ -30,6 +30,11 @@ def counts_too_steep() -> None:
     network("sensors.microcontroller")._down = lambda number: int(number) + 1
 
 
+def laplace_named_gaussian() -> None:
+    """A packet of Laplace noise that says it is Gaussian: nobody can take it off, and tests are wrong."""
+    network("sensors.sensor").law_name = lambda plan: "gaussian"
+
+
 def dummies_not_masked() -> None:
     """The status byte as it is: everybody can tell a dummy."""
     wire = network("wire")

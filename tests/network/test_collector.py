@@ -21,7 +21,7 @@ from sfumato.network.collector.home_assistant import HomeAssistant
 from sfumato.network.collector.rounds import BEHIND_MS, ClosedRound
 from sfumato.network.collector.state import Promise
 from sfumato.network.collector.store import StoredPacket, StoreFailed
-from sfumato.network.wire import WireLoss
+from sfumato.network.wire import WireLoss, WireWindow
 from sfumato.sensing import Site
 from sfumato.sensing.release import CheckKeys, write_check_keys
 from sfumato.sensing.results import RecoveryResult
@@ -153,6 +153,38 @@ def test_no_cost_that_a_device_states_stops_the_rounds(
     assert sum(collector.state.rounds.values()) == 1
     json.dumps(collector.state.to_json(), allow_nan=False)
     collector.close()
+
+
+def test_what_is_deleted_is_not_needed_still(
+    hall: Site, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """A window is longer than `keep_days`: its rounds were paid for; and no replay opens one again."""
+    clock, devices = Clock(), twins(hall)
+    replayed = devices[0].send(0, 0.1)
+    first = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    assert first.take(*replayed) == "taken"
+    walk(first, clock, devices[1:], range(1), rng)
+    walk(first, clock, devices, range(1, 3), rng)
+    assert first.state.promise is not None
+    paid = first.state.promise.rounds
+    assert paid == 3
+    first.forget_before(clock.now // PERIOD + 1)
+    first.close()
+    second = Collector(config_of(tmp_path, hall), clock=clock, threads=False)
+    assert second.take(*replayed) != "taken"
+    walk(second, clock, devices, range(3, 4), rng)
+    assert second.state.promise is not None
+    assert second.state.promise.rounds == paid + 1
+    # What is of another window goes.
+    clock.now += 10 * 3_600_000
+    later = WireWindow((START + 10 * 3_600_000) // 60000, 60)
+    for device in devices:
+        second.take(*device.send(36_000, 0.1, window=later))
+    clock.now += 4 * PERIOD
+    second.turn()
+    second.forget_before(clock.now // PERIOD)
+    assert second.store.count_rounds(0) == 1
+    second.close()
 
 
 @pytest.mark.fault

@@ -121,18 +121,17 @@ class Collector:
         self._waiting: dict[bytes, _Waiting] = {}  # all of the queue and of what is unkept
         self._unwritten: deque[StoredRound] = deque(maxlen=1000)
         self._outputs = tuple(outputs)
-        self._lock = threading.Lock()
-        self._arrived = threading.Event()
+        self._lock, self._arrived = threading.Lock(), threading.Event()
         self._heard: dict[str, _Heard] = {name: _Heard() for name in self._gate.devices}
         self._refused: Counter[str] = Counter()
         self._counted: Counter[str] = Counter(recovered=0, skipped=0, failed=0)
         self._window: tuple[Window, int] = (None, 0)
+        self._first = 0  # round of the present window; 0 where none is known yet
         self._last: Recovered | None = None
         self._newest: ClosedRound | None = None
         self._promise: Promise | None = None
         self._problem = self._output_problem = ""
-        self._ending = False
-        self.connected = False
+        self._ending = self.connected = False
         self.store: Store = open_store(config.store, site=config.site.digest)
         self._resume()
 
@@ -193,8 +192,10 @@ class Collector:
     def forget_before(self, number: int) -> None:
         """Delete packets and rounds before a round from a SQLite store; said where it cannot be."""
         if isinstance(self.store, SqliteStore):
+            # No replay may open a round again; the cost of the present window is added up from its rounds.
+            old = (self._clock() - 2 * self.config.horizon_ms) // self.config.period_ms
             try:
-                self.store.forget_before(number)
+                self.store.forget_before(min(number, old), rounds=min(number, old, self._first))
             except StoreFailed as problem:
                 self._problem = str(problem)
 
@@ -350,7 +351,7 @@ class Collector:
         window = window_of(packets)
         key, count = self._window
         began = 0 if window is None else int(window[0].timestamp() * 1000)
-        first = began // self.config.period_ms
+        first = self._first = began // self.config.period_ms
         try:
             if key != window or not count:
                 # What was paid before a restart counts too; and so do rounds that were skipped.

@@ -188,13 +188,14 @@ class SqliteStore:
         """By the primary key."""
         return int(self._read("SELECT coalesce(max(round), -1) FROM rounds")[0][0])
 
-    def forget_before(self, number: int) -> int:
-        """Delete packets and rounds before a round; how many packets those were."""
+    def forget_before(self, number: int, *, rounds: int | None = None) -> int:
+        """Delete packets before a round, and rounds before the same or another; how many packets those were."""
         try:
             with self._file:
                 self._file.execute("BEGIN IMMEDIATE")
                 gone = self._file.execute("DELETE FROM packets WHERE round < ?", (number,)).rowcount
-                self._file.execute("DELETE FROM rounds WHERE round < ?", (number,))
+                last = number if rounds is None else rounds
+                self._file.execute("DELETE FROM rounds WHERE round < ?", (last,))
         except sqlite3.Error as problem:
             raise StoreFailed(f"the store {self.path} could not be cleared: {problem}") from None
         return int(gone)

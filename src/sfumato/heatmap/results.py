@@ -25,6 +25,8 @@ from sfumato.privacy.ledger import Entry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sfumato.heatmap.export.formats import WriteOptions
+
 __all__ = [
     "FORMAT",
     "DrawResult",
@@ -57,6 +59,7 @@ class ReleaseResult:
         known_errors: What a saved result said of how far off its maps are, by group.
         known_noise: What it said of their noise, by group.
         periods: The periods that `left` is the least of, where the ledger's unit names one.
+        drawn_with: How its files were drawn, so that a notebook shows the same ground under its maps.
 
     """
 
@@ -74,6 +77,7 @@ class ReleaseResult:
     known_errors: Mapping[str, MapError] | None = field(default=None, repr=False, compare=False)
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
     periods: tuple[str, ...] = ()
+    drawn_with: WriteOptions | None = field(default=None, repr=False, compare=False)
 
     @property
     def errors(self) -> Mapping[str, MapError]:
@@ -187,7 +191,7 @@ class ReleaseResult:
     def _repr_html_(self) -> str:
         from sfumato.heatmap.export.picture import html_of_maps
 
-        return html_of_maps(self.maps)
+        return html_of_maps(self.maps, self.drawn_with)
 
 
 @dataclass(frozen=True, slots=True)

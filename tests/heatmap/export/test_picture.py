@@ -9,19 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 from tests.heatmap.export.maps import CITY, HOSTILE, PACIFIC, SCENE, heatmap, tile_at, town
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.figures.style import shades
+from sfumato.heatmap import release_heatmap
 from sfumato.heatmap.accuracy import noise_share
 from sfumato.heatmap.accuracy.noise_floor import quick_density
 from sfumato.heatmap.export import html_repr, write
 from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
-from sfumato.privacy import UNITS
+from sfumato.privacy import UNITS, Ledger, PureDP
 from sfumato.spaces.area import Area, area_of_image, area_of_plane
 
 pytestmark = pytest.mark.unit
@@ -192,3 +194,22 @@ def test_a_notebook_shows_the_map_and_its_promise() -> None:
     assert max(image.shape[:2]) <= 1200
     assert image.min() < 100
     assert len(figure) < 300_000
+
+
+def test_a_notebook_shows_the_stimulus_that_was_asked_for(tmp_path: Path) -> None:
+    Image.new("RGB", (80, 60), (0, 200, 0)).save(tmp_path / "stim.png")
+    ledger = Ledger.create(tmp_path / "g.ledger", PureDP(1), unit="observer", source="gaze")
+    made = release_heatmap(
+        pa.table({"user": [1, 2], "x": [40.0, 41.0], "y": [30.0, 30.0]}),
+        user="user", x="x", y="y", image=tmp_path / "stim.png", levels=4, over=tmp_path / "stim.png",
+        ledger=ledger, epsilon=1,
+    )  # fmt: skip
+
+    def green() -> int:
+        (found,) = re.findall(r"data:image/png;base64,([^\"]+)", made._repr_html_())
+        image = pixels(base64.b64decode(found))
+        return int((image[..., 1] - image[..., 0] > 150).sum())
+
+    assert green() > 1000
+    (tmp_path / "stim.png").unlink()
+    assert green() == 0, "a file that is gone is left out"

@@ -6,6 +6,7 @@ import base64
 import io
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray
+from sfumato.errors import SfumatoError
 from sfumato.figures import (
     TOPS,
     Frame,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sfumato.heatmap.accuracy.uncertainty import ShownUncertainty
+    from sfumato.heatmap.export.formats import WriteOptions
     from sfumato.heatmap.results import HeatmapRelease
 
 
@@ -234,17 +237,25 @@ def encoded(pixels: npt.NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
 
 
-def html_repr(release: HeatmapRelease) -> str:
+def html_repr(release: HeatmapRelease, options: WriteOptions | None = None) -> str:
     """The picture for notebooks, with its legend, scale, rings and hatch, and what was promised.
 
     Args:
         release: The map.
+        options: How its files were drawn: with the same ground under it, as long as that is there.
 
     Returns:
         HTML with the picture inside.
 
     """
-    picture = base64.b64encode(png_of(figure(release, level=_small(release)), dpi=SMALL_DPI))
+    ground = NOTHING_UNDER
+    legend: LegendKind = "density"
+    if options is not None:
+        legend = options.legend
+        with suppress(SfumatoError):  # a file that was moved since
+            ground = options.ground(release)
+    shown = figure(release, ground=ground, level=_small(release), legend=legend)
+    picture = base64.b64encode(png_of(shown, dpi=SMALL_DPI))
     stamp = "REHEARSAL · " if release.receipt.rehearsal else ""
     said = f"{stamp}{release.name}: {map_total(release)}; {release.statement}"
     return (
@@ -254,11 +265,11 @@ def html_repr(release: HeatmapRelease) -> str:
     )
 
 
-def html_of_maps(maps: Sequence[HeatmapRelease]) -> str:
+def html_of_maps(maps: Sequence[HeatmapRelease], options: WriteOptions | None = None) -> str:
     """Several maps for notebooks; of many, such as the hours of a week, the first ones."""
     more = len(maps) - MOST_SHOWN
     said = f"<p>and {more} more: `by_group` has them by name</p>" if more > 0 else ""
-    return "".join(map(html_repr, maps[:MOST_SHOWN])) + said
+    return "".join(html_repr(one, options) for one in maps[:MOST_SHOWN]) + said
 
 
 def _small(release: HeatmapRelease) -> int:

@@ -104,6 +104,7 @@ class ReleasePlan:
             maps,
             made_before=run.made_before,
             periods=self.bound.periods or (),
+            drawn_with=self.outputs.options,
         )
 
     def _released(

@@ -47,6 +47,11 @@ def laplace_for_the_euclidean_length() -> None:
     module.l1_sensitivity = lambda operator, neighbors: module.sensitivity(operator, neighbors).l2
 
 
+def heat_taken_for_exact() -> None:
+    """What hides who began a whisper, as if heat was known to 1e-13 at any rate."""
+    sensing("whisper.protect").diffusion_error = lambda diffusion: 1e-13
+
+
 def step_never_written() -> None:
     sensing("release.keys")._replace = lambda path, data: None
 

@@ -7,6 +7,7 @@ runs against the broken one.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -260,6 +261,21 @@ def _every_group_a_user() -> None:
         return shares.group_by([*names, "cell"]).agg(units=shares.units.sum().cast("int64"))
 
     plant(sums, "_sums", apart)
+
+
+def _rows_read_twice() -> None:
+    """Totals of another reading than the visits: rows may have come or gone between."""
+    from sfumato.records import aggregate as sums
+    from sfumato.records.engines import arrow_table
+
+    def apart(visits: Any, whole: list[str]) -> Any:
+        totals = visits.group_by(whole).agg(total=visits["count"].sum().cast("int64"))
+        engine = visits.get_backend()
+        with warnings.catch_warnings(action="ignore"):
+            engine.con.register("again", arrow_table(totals))
+            return visits.join(engine.table("again"), whole)
+
+    plant(sums, "_with_totals", apart)
 
 
 def _users_by_collation() -> None:
@@ -540,6 +556,21 @@ SABOTEURS: dict[str, Saboteur] = {
         networks.packets_taken_again,
         "tests/network/test_gate.py::test_a_packet_is_taken_once_and_its_resend_is_harmless",
         "assert 'taken' == 'resent'",
+    ),
+    "a collector that deletes what its window has paid": Saboteur(
+        networks.needed_rounds_deleted,
+        "tests/network/test_collector.py::test_what_is_deleted_is_not_needed_still",
+        "assert 'taken' != 'taken'",
+    ),
+    "rows that are read twice": Saboteur(
+        _rows_read_twice,
+        "tests/records/test_sums.py::test_rows_are_read_once_where_they_change_meanwhile",
+        "1048576",
+    ),
+    "heat taken for exact where a start is hidden": Saboteur(
+        sensors.heat_taken_for_exact,
+        "tests/sensing/test_whisper_starts.py::test_heat_that_is_off_is_counted",
+        "assert",
     ),
     "a collector that checks no codes": Saboteur(
         networks.codes_not_checked,

@@ -67,6 +67,11 @@ def laplace_certified_as_gaussian() -> None:
     module.direction_quantiles = lambda directions, level, laplace=None: true(directions, level)
 
 
+def heat_taken_for_exact() -> None:
+    """What hides who began a whisper, as if heat was known to 1e-13 at any rate."""
+    sensing("whisper.protect").diffusion_error = lambda diffusion: 1e-13
+
+
 def step_never_written() -> None:
     sensing("release.keys")._replace = lambda path, data: None
 

@@ -108,7 +108,7 @@ def misfit(
     >>> from sfumato.sensing import heat_line
     >>> hall = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> misfit(hall, np.where(np.arange(50) == 7, 2.0, 0.1), sigma=0.1).message  # doctest: +ELLIPSIS
-    'the readings do not fit the stated physics (p = 2.4e-35): look at single sensors, ...'
+    'the readings do not fit the stated physics (p = 2...e-35): look at single sensors, ...'
     """
     readings, noise = checked_readings(operator, y, what="nothing was tested"), checked_sigma(sigma)
     if not 0 < max_mass < math.inf:

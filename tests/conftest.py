@@ -35,6 +35,7 @@ import numpy as np
 import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
+from tests import one_duckdb
 from tests.compiled_queries import always_anew, compile_once
 from tests.seeded import seed_system
 from typer.main import get_command
@@ -67,9 +68,13 @@ if name := os.environ.get("SFUMATO_SABOTEUR"):
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Queries are compiled once in a process: Ibis takes longer for one than engines for a test's few rows."""
-    always_anew(item.get_closest_marker("engine") is not None)
+    engines = item.get_closest_marker("engine") is not None
+    always_anew(engines)
+    one_duckdb.always_anew(engines)
     if "ibis.backends.sql" in sys.modules:
         compile_once(sys.modules["ibis.backends.sql"].SQLBackend)
+    if "ibis.backends.duckdb" in sys.modules:
+        one_duckdb.start_once(sys.modules["ibis.backends.duckdb"].Backend)
 
 
 def pytest_collection_finish() -> None:

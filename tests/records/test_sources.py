@@ -333,6 +333,7 @@ def test_a_missing_package_is_its_install_line(
 
 
 @pytest.mark.unit
+@pytest.mark.engine  # a DuckDB of its own
 def test_spilled_rows_leave_with_the_connection() -> None:
     database = duckdb_engine()
     (spill,) = database.raw_sql("select current_setting('temp_directory')").fetchone()

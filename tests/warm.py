@@ -165,6 +165,8 @@ def main() -> None:
     # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
     importlib.import_module("numba").njit("int64(int64)")(lambda n: n)
     if "lukewarm" not in sys.argv:
+        # Drawing is slow, and nobody looks at more pixels than these; all who draw take their number from here.
+        vars(importlib.import_module("sfumato.figures.style"))["DPI"] = 50
         # All of ours too: the doors of folders load nothing before it is used.
         house = importlib.import_module("sfumato")
         for module in pkgutil.walk_packages(house.__path__, "sfumato."):

@@ -231,7 +231,9 @@ Bay. Two communities each, as `whisper locate` finds them.
 
 ## The chance or weight is not stated
 
-The estimator averages over four; the true one lies among them or between two.
+The estimator averages over four; the true one lies among them or between two. What is said is learned from
+those simulated whispers alone that had about as many yes. `whisper locate` says where numbers were not
+stated, and where the answers are not such as the stated spread makes.
 
 {untold}
 

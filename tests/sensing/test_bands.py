@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,36 +31,55 @@ def counted(cells: IntArray, weights: FloatArray | None = None) -> SourcePosteri
     )  # fmt: skip
 
 
+MANY = 2500
+"""Draws of which 0.3 / 50 is one standard error of a share of 0.9."""
+
+
 @pytest.mark.unit
 def test_the_smallest_balls_come_first_and_hold_their_share() -> None:
-    sure = np.repeat([30, 31], [9, 1])
-    unsure = np.array([60, 62, 64, 66, 68, 70, 72, 74, 76, 78])
+    sure = np.repeat([30, 31], [MANY * 23 // 25, MANY * 2 // 25])
+    unsure = np.tile([60, 62, 64, 66, 68, 70, 72, 74, 76, 78], MANY // 10)
     found = bands(counted(np.column_stack([sure, unsure])))
     places = LINE.space.positions
     assert found[0].place[0] == places[30]
     assert found[0].radius == pytest.approx(0.005)  # half a cell: a source stands anywhere in it
-    assert found[0].probability == pytest.approx(0.9)
-    # Nine of the ten others: centered such that the farther end is nearest.
-    assert found[1].place[0] in places[unsure]
-    assert found[1].radius == pytest.approx(0.085)
+    assert found[0].probability == pytest.approx(0.92 - 0.006)
+    # Nine of the ten others are 0.9, and one standard error is missing: all, from the middle.
+    assert found[1].place[0] in places[[68, 70]]
+    assert found[1].radius == pytest.approx(0.105)
+    assert found[1].probability == pytest.approx(1 - 0.006)
     assert len(found) == 2
 
 
 @pytest.mark.unit
 def test_draws_without_a_second_source_have_no_second_band() -> None:
-    cells = np.array([[20, 70], [20, -1], [20, -1], [20, 70], [20, 70]])
+    cells = np.tile([[20, 70], [20, -1], [20, -1], [20, 70], [20, 70]], (MANY // 5, 1))
     assert len(bands(counted(cells))) == 1
-    assert len(bands(counted(cells), level=0.6)) == 2
-    rare = counted(cells, np.array([0.32, 0.02, 0.02, 0.32, 0.32]))
+    assert len(bands(counted(cells), level=0.55)) == 2
+    rare = counted(cells, np.tile([0.32, 0.02, 0.02, 0.32, 0.32], MANY // 5) / (MANY // 5))
     assert len(bands(rare)) == 2
+
+
+@pytest.mark.unit
+def test_known_masses_are_believed_less_for_bands() -> None:
+    """Of four draws three have largest masses, all in one cell: with a fifth beforehand, 3/7 and not 3/4."""
+    cells = np.tile([[50], [50], [50], [58]], (MANY // 4, 1))
+    masses = np.tile([[1.0], [1.0], [1.0], [0.6]], (MANY // 4, 1))
+    beliefs = replace(counted(cells), masses=masses, known=0.75)
+    for known, radius in ((0.5, 0.005), (0.2, 0.085)):
+        (found,) = bands(beliefs, level=0.7, known=known)
+        assert found.radius == pytest.approx(radius)
+    assert bands(beliefs, level=0.7)[0].radius == pytest.approx(0.005)
+    (told,) = bands(replace(beliefs, known=math.nan), level=0.7)  # nothing was to be learned
+    assert told.radius == pytest.approx(0.005)
 
 
 @pytest.mark.unit
 def test_a_sharp_posterior_has_a_band() -> None:
     """All of it on three neighbors: a quarter of the line is far wider, a quarter of the draws is not."""
-    (found,) = bands(counted(np.array([[50], [51], [52]])))
+    (found,) = bands(counted(np.tile([[50], [51], [52]], (MANY // 3, 1))))
     assert found.radius == pytest.approx(0.015)
-    assert found.probability == pytest.approx(1)
+    assert found.probability == pytest.approx(1 - 0.006, abs=1e-4)
 
 
 @pytest.mark.unit
@@ -110,5 +130,7 @@ def test_mistakes_are_told() -> None:
     beliefs = counted(np.array([[3], [4]]))
     with pytest.raises(InvalidParameter, match="level must lie between 0 and 1"):
         bands(beliefs, level=1.0)
+    with pytest.raises(InvalidParameter, match="known must lie between 0 and 1, got 0"):
+        bands(beliefs, known=0)
     with pytest.raises(InvalidParameter, match="labels must be one whole number"):
         community_beliefs(beliefs, [0, 1])

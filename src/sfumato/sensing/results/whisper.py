@@ -25,6 +25,15 @@ SIMULATED = (
     "probabilities are how often it would be so of whispers simulated as said; if it spread otherwise, "
     "they may be wrong"
 )
+UNSTATED = (
+    "how far it goes was NOT stated: averaged over several chances or weights, and probabilities can be off "
+    "by more than 5 points; state `chance` or `weight` if it is known"
+)
+IMPLAUSIBLE = 0.01
+OTHERWISE = (
+    "it did NOT spread as said: so few or so many yes come in {:.1%} of whispers simulated so; do not rely "
+    "on the answer"
+)
 INDEPENDENT = "independent"
 
 
@@ -61,6 +70,7 @@ class WhisperResult:
         probabilities: The probability of every node.
         start: How the true start was found, where it was given.
         spread: The model of the spread that probabilities rest on.
+        plausible: Of whispers simulated so, the share with so few or so many yes; None where none were.
         rehearsal: Whether any answers came from a ledger for rehearsals.
         answers: The answers, for pictures; not saved.
         posterior: The posterior itself; not saved.
@@ -76,6 +86,7 @@ class WhisperResult:
     start: WhisperStart | None = None
     rehearsal: bool = False
     spread: str = INDEPENDENT
+    plausible: float | None = None
     answers: WhisperAnswers | None = None
     posterior: WhisperPosterior | CascadePosterior | None = None
     labels: IntArray | None = None
@@ -87,7 +98,12 @@ class WhisperResult:
             "independent-cascade"
         ):
             return LIMITS
-        return f"{self.spread}: {SIMULATED}"
+        # The name alone is that of several models; one says its numbers.
+        stated = "," in self.spread
+        said = f"{self.spread}: {SIMULATED}" + ("" if stated else f"; {UNSTATED}")
+        if self.plausible is not None and self.plausible < IMPLAUSIBLE:
+            said += f"; {OTHERWISE.format(self.plausible)}"
+        return said
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with the probability of every node."""
@@ -107,6 +123,8 @@ class WhisperResult:
             "spread": self.spread,
             "limits": self.limits,
         }
+        if self.plausible is not None:
+            data["plausible"] = self.plausible
         if self.start is not None:
             one = self.start
             data["start"] = {
@@ -144,6 +162,7 @@ class WhisperResult:
                 None if began is None else WhisperStart(**began),
                 bool(data["rehearsal"]),
                 str(data.get("spread", INDEPENDENT)),  # files before there was a choice have none
+                None if data.get("plausible") is None else float(data["plausible"]),
             )
         except (KeyError, AttributeError, TypeError, ValueError) as problem:
             raise InvalidInput(f"not a whole result of a whisper: {problem}") from None

@@ -36,6 +36,7 @@ FITTED, JUDGED, LEVELLED = (
     1000,
     500,
 )  # simulated whispers: the first are judged too, the last not
+MORE, NEAR = 2, 0.35  # of several models: so many times as many, of which the nearest share counts
 BINS = 10
 GROWTH = 4.0  # cascades of one class differ in size by this factor at most
 TINY = 1e-30
@@ -47,7 +48,9 @@ class CascadePosterior:
     """Where a whisper began, with probabilities that are right as often as they say on simulated whispers.
 
     `reached` holds, for each simulated whisper, the probability of all nodes likelier than its
-    start, in order: sets of nodes go by it. Computed from released answers alone: it costs no privacy.
+    start, in order: sets of nodes go by it. `plausible` is the chance, among simulated whispers, of
+    a number of yes that is as far off on its side: where it is tiny, it did not spread as said.
+    Computed from released answers alone: it costs no privacy.
     """
 
     graph: Graph
@@ -56,6 +59,7 @@ class CascadePosterior:
     spreads: tuple[Cascade, ...]
     tempered: float
     reached: FloatArray
+    plausible: float
 
     @property
     def most_likely(self) -> int:
@@ -97,7 +101,10 @@ def cascade_posterior(
     comes from SHA-256 of the question: the same question has the same answer. On 2,000 nodes: some
     seconds.
 
-    Several models are averaged over, all as likely beforehand. Starts are as likely as each other.
+    Several models are averaged over, all as likely beforehand. Of them twice as many whispers are
+    simulated, and those count that are nearest in how many said yes: how far the whisper went tells
+    models apart, and what is so of those that went far is not of those that did not. Starts are as
+    likely as each other.
     If the whisper spread otherwise than all of them say, probabilities may be wrong, and are when the
     model reaches far more or fewer nodes (docs/reference/whisper-starts.md).
 
@@ -150,7 +157,9 @@ def cascade_posteriors(
         community_of(np.ones(graph.size), groups)  # says what is wrong with labels, if anything
     rng = generator(_seed(graph, said, law, models))
     asked = np.flatnonzero(said[0] != SILENT)
-    starts = rng.integers(graph.size, size=JUDGED + LEVELLED)
+    more = 1 if len(models) == 1 else MORE
+    judged, levelled = more * JUDGED, more * LEVELLED
+    starts = rng.integers(graph.size, size=judged + levelled)
     heard = np.empty((starts.size, graph.size), dtype=np.int64)
     for number, model in enumerate(models):
         mine = np.arange(starts.size) % len(models) == number
@@ -166,22 +175,51 @@ def cascade_posteriors(
 
     power = _best(truth)
     used = _shares(rows, prior, power)
-    if groups is not None:
-        used = _by_community(used[:JUDGED], starts[:JUDGED], used, groups)
-    last = used[JUDGED : JUDGED + LEVELLED]
-    reached = likelier(last)[np.arange(LEVELLED), starts[-LEVELLED:]]
-    level = read_only(np.sort(reached))
-    return [
-        CascadePosterior(
-            graph,
-            read_only(nodes / nodes.sum()),
-            None if groups is None else community_of(nodes, groups),
-            models,
-            power,
-            level,
-        )
-        for nodes in used[JUDGED + LEVELLED :]
-    ]
+    simulated, yes = judged + levelled, told.sum(axis=1)
+    asked_about = np.arange(simulated, len(told))
+    if len(models) == 1:  # all simulated whispers count, for all rows
+        parts = [(np.arange(judged), np.arange(judged, simulated), asked_about)]
+    else:
+        parts = [
+            (
+                _nearest(yes[:judged], yes[row]),
+                judged + _nearest(yes[judged:simulated], yes[row]),
+                np.array([row]),
+            )
+            for row in asked_about.tolist()
+        ]
+    out = list[CascadePosterior]()
+    for first, last, mine in parts:
+        here = used[np.concatenate([last, mine])]
+        if groups is not None:
+            here = _by_community(used[first], starts[first], here, groups)
+        reached = likelier(here[: last.size])[np.arange(last.size), starts[last]]
+        level = read_only(np.sort(reached))
+        out += [
+            CascadePosterior(
+                graph,
+                read_only(nodes / nodes.sum()),
+                None if groups is None else community_of(nodes, groups),
+                models,
+                power,
+                level,
+                _plausible(yes[:simulated], yes[row]),
+            )
+            for row, nodes in zip(mine.tolist(), here[last.size :], strict=True)
+        ]
+    return out
+
+
+def _plausible(simulated: Singles, value: np.float32) -> float:
+    """Twice the share of values at least as far on the side of one, itself among them; at most 1."""
+    above, below = int((simulated >= value).sum()), int((simulated <= value).sum())
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + simulated.size))
+
+
+def _nearest(values: Singles, value: np.float32) -> IntArray:
+    """The places of the share of values that are nearest to one."""
+    order = np.argsort(np.abs(values - value), kind="stable")
+    return np.asarray(order[: math.ceil(NEAR * values.size)])
 
 
 def _checked(graph: Graph, answers: npt.ArrayLike, models: tuple[Cascade, ...]) -> IntArray:

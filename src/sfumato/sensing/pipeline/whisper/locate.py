@@ -110,6 +110,7 @@ def find_whisper(
         None if not began else _start(told.names.index(began), told, found.nodes, labels, chosen),
         any(receipt.rehearsal for receipt in told.receipts),
         spread if spread == INDEPENDENT or len(models) > 1 else str(models[0]),
+        found.plausible if isinstance(found, CascadePosterior) else None,
         told,
         found,
         labels,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +17,13 @@ from sfumato.sensing.recovery.answer import CredibleRegion
 from sfumato.sensing.recovery.estimators.posterior_cells import half_cells
 from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
+KNOWN = Fraction(1, 2)  # chance beforehand that all masses are the largest
 PLACES = 200  # those with most of the expected mass are tried as centers
 
 
-def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegion, ...]:
+def bands(
+    beliefs: SourcePosterior, *, level: float = 0.9, known: Fraction | float = KNOWN
+) -> tuple[CredibleRegion, ...]:
     """The places that have a source near them with this probability, the surest first.
 
     The first band is the smallest ball that holds a source in a share `level` of the draws. Each
@@ -28,20 +33,31 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
     others, radii have their reach added. Each band is a statement of its own: that all of them hold together is
     less likely.
 
+    The smallest ball is found by the draws that then say what it holds; so one standard error of that
+    share is added to the level, and taken off what is stated. Where unequal masses are taken for known
+    ones, places are far too sure: a smaller `known` is more careful, and wider where they are known.
+
     Limits: probabilities are those of the posterior; where its beliefs are wrong they are too.
 
     Args:
         beliefs: Draws, from `posterior`.
         level: The probability of each region, between 0 and 1.
+        known: How likely all masses are `max_mass`, beforehand, between 0 and 1.
 
     Returns:
         The regions, the surest first; none where nothing is sure.
 
     Raises:
-        InvalidParameter: If the level is out of range.
+        InvalidParameter: If the level or the chance is out of range.
     """
-    if not 0 < level < 1:
-        raise InvalidParameter(f"level must lie between 0 and 1, got {level}; no bands were found")
+    for name, value in (("level", level), ("known", known)):
+        if not 0 < value < 1:
+            raise InvalidParameter(
+                f"{name} must lie between 0 and 1, got {value}; no bands were found"
+            )
+    beliefs = _believed(beliefs, float(known))
+    error = math.sqrt(level * (1 - level) * float(np.sum(beliefs.weights**2)))
+    asked = min(level + error, 1.0)
     space = beliefs.operator.space
     shares = beliefs.shares
     tried = np.argsort(-shares, kind="stable")[:PLACES]
@@ -53,19 +69,28 @@ def bands(beliefs: SourcePosterior, *, level: float = 0.9) -> tuple[CredibleRegi
         apart = left.nearest(places, beyond=half)
         order = np.argsort(apart, axis=0, kind="stable")
         below = np.cumsum(left.weights[order], axis=0)
-        enough = (below >= level - 1e-12).argmax(axis=0)
+        enough = (below >= asked - 1e-12).argmax(axis=0)
         radii = apart[order[enough, np.arange(len(places))], np.arange(len(places))]
         best = int(np.argmin(radii))
         # Where a few cells are the whole space, one of them is wide.
         if not radii[best] <= max(widest, float(half.max())):
             break
-        held = float(left.weights @ (apart[:, best] <= radii[best]))
+        held = float(left.weights @ (apart[:, best] <= radii[best])) - error
         # Cells may stand for others as far away as that.
         found.append(
             CredibleRegion(read_only(places[best].copy()), float(radii[best]) + beliefs.reach, held)
         )
         left = _without_nearest(left, places[best])
     return tuple(found)
+
+
+def _believed(beliefs: SourcePosterior, known: float) -> SourcePosterior:
+    """The same draws, weighted as if known masses had been so likely beforehand."""
+    if math.isnan(beliefs.known):
+        return beliefs
+    largest = ((beliefs.masses == beliefs.max_mass) | (beliefs.cells < 0)).all(axis=1)
+    weights = beliefs.weights * np.where(largest, known, 1 - known)
+    return replace(beliefs, weights=weights / weights.sum())
 
 
 def _extent(operator: Operator) -> float:

@@ -18,7 +18,6 @@ from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
 from sfumato.privacy.accounting.numbers import Number
 from sfumato.privacy.accounting.trust import InShares, Shuffled
-from sfumato.privacy.noise.polya import share_draws
 from sfumato.privacy.noise.polya_law import PolyaLaw
 from sfumato.privacy.noise.protocol import Noise
 
@@ -123,6 +122,8 @@ def draw_shares(trust: InShares, scales: Sequence[Fraction], which: IntArray) ->
             f"which must name one of {len(laws)} scales for each sum, got {int(which.min())}.."
             f"{int(which.max())}; nothing was drawn"
         )
+    from sfumato.privacy.noise.polya import share_draws  # and mpmath, for who draws
+
     found = np.zeros(which.size, dtype=np.int64)
     for at, law in enumerate(laws):
         here = np.flatnonzero(which == at)
@@ -142,6 +143,8 @@ def draw_polya(law: PolyaLaw, size: int) -> IntArray:
         The integers [size].
 
     """
+    from sfumato.privacy.noise.polya import share_draws  # and mpmath, for who draws
+
     found = np.zeros(size, dtype=np.int64)
     for _ in range(law.shape.numerator):
         found += share_draws(law.shape.denominator, law.scale, size)

@@ -11,8 +11,7 @@ from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import UNRELIABLE, told_of_signals
 from sfumato.cli.resuming import Anew
 from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
-from sfumato.errors import ExistsAlready
-from sfumato.files import check_outputs, write_file, write_table
+from sfumato.files import check_outputs, write_file
 
 whisper = typer.Typer(
     help="Whisper networks: who heard it, told through noise; in which community did it begin?",
@@ -247,14 +246,12 @@ def release(
     releases its own row alone.
     """
     from sfumato.sensing.pipeline import release_whisper, whisper_cost
-    from sfumato.sensing.render import percent
+    from sfumato.sensing.render import answers_remark, whisper_price
 
-    check_outputs([out], {".json"}, reads=[answers, graph, ledger])
-    planned = whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
     if dry_run:
-        often = f"each answer flipped with {percent(planned.flipped)}"
-        text = f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
-        show(planned.to_json(), text, json=json)
+        check_outputs([out], {".json"}, reads=[answers, graph, ledger])
+        planned = whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
+        show(planned.to_json(), whisper_price(planned), json=json)
         return
     with told_of_signals():
         paid = release_whisper(
@@ -267,15 +264,8 @@ def release(
             note=note,
             anew=anew,
         )
-    count = int((paid.answers >= 0).sum())
-    say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
-    result = {
-        "written": str(out),
-        "answers": count,
-        "statement": paid.statement,
-        "flipped": planned.flipped,
-    }
-    show(result, str(out), json=json)
+    say(answers_remark(paid), quiet=quiet or json)
+    show({"written": str(out), **paid.summary()}, str(out), json=json)
 
 
 @whisper.command()
@@ -371,16 +361,11 @@ def simulate(
 ) -> None:
     """Make up a network and a whisper that began somewhere in it: to try everything on."""
     from sfumato.sensing.pipeline import simulate_whisper
+    from sfumato.sensing.render import simulated_remark
 
-    made = simulate_whisper(graph, nodes=nodes, mouth_to_mouth=mouth_to_mouth, seed=seed)
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
-    files = {}
-    for name, (header, rows) in made.tables().items():
-        files[name] = str(folder / f"{name}.csv")
-        write_table(files[name], header, rows)
-    heard = f"{int(made.heard.sum())} of {made.graph.size} nodes"
-    say(f"made up a whisper that {heard} have heard", quiet=quiet or json)
+    made = simulate_whisper(
+        graph, nodes=nodes, mouth_to_mouth=mouth_to_mouth, seed=seed, folder=folder
+    )
+    say(simulated_remark(made), quiet=quiet or json)
+    files = made.to_json()
     show(files, "\n".join(files.values()), json=json)

@@ -9,8 +9,9 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import UNRELIABLE, told_of_signals
+from sfumato.cli.option_groups import grouped
 from sfumato.cli.resuming import Anew
-from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
+from sfumato.cli.sense.options import FloorPlanOptions, Overwrite, SpreadOptions
 from sfumato.files import check_outputs, write_file
 
 whisper = typer.Typer(
@@ -29,33 +30,9 @@ SpreadName = Annotated[
         help="How it spreads: independent, or along edges as independent-cascade, si or linear-threshold."
     ),
 ]
-Rate = Annotated[
-    float | None,
-    typer.Option(help="independent: how far it spreads, with --strength.", show_default=False),
-]
-Strength = Annotated[
-    float | None,
-    typer.Option(
-        help="independent: how many people the start tells, on average.", show_default=False
-    ),
-]
-Chance = Annotated[
-    float | None,
-    typer.Option(
-        help="independent-cascade, si: with which a neighbor listens.", show_default=False
-    ),
-]
-Steps = Annotated[
-    int | None, typer.Option(help="si: how many steps it has gone; else 5.", show_default=False)
-]
-Weight = Annotated[
-    float | None,
-    typer.Option(
-        help="linear-threshold: how likely a node listens to some neighbor.", show_default=False
-    ),
-]
 
 
+@grouped
 @sentences
 def track(
     files: Annotated[
@@ -94,9 +71,8 @@ def track(
     layout: Annotated[
         Path | None, typer.Option(help="Where to draw the nodes of a graph: table of node, x, y.")
     ] = None,
-    over: PlanImage = None,
-    over_bounds: PlanBounds = "",
-    outline: PlanOutline = None,
+    *,
+    floor: FloorPlanOptions,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -110,10 +86,10 @@ def track(
     from sfumato.sensing.pipeline import track_sources
     from sfumato.sensing.render import draw_track, track_lines
 
-    inputs = [*files, layout, over, outline]
+    inputs = [*files, layout, floor.over, floor.outline]
     check_outputs([out] if out else [], {".json"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
-    plan = floor_plan(over, over_bounds, outline)
+    plan = floor.read()
     with watching(quiet=quiet or json) as watch:
         result = track_sources(
             files,
@@ -135,6 +111,7 @@ def track(
 
 
 @whisper.command()
+@grouped
 @sentences
 def plan(
     graph: Annotated[
@@ -171,11 +148,8 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    rate: Rate = None,
-    strength: Strength = None,
-    chance: Chance = None,
-    steps: Steps = None,
-    weight: Weight = None,
+    *,
+    model: SpreadOptions,
     largest_part: LargestPart = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -194,11 +168,7 @@ def plan(
             target=target,
             within=protect_starts_within,
             communities=communities,
-            rate=rate,
-            strength=strength,
-            chance=chance,
-            steps=steps,
-            weight=weight,
+            **model.keywords(),
             largest_part=largest_part,
             watch=watch,
         )
@@ -269,6 +239,7 @@ def release(
 
 
 @whisper.command()
+@grouped
 @sentences
 def locate(
     said: Annotated[
@@ -290,11 +261,8 @@ def locate(
         float, typer.Option(help="The set of nodes named holds the start with this.")
     ] = 0.9,
     spread: SpreadName = "independent",
-    rate: Rate = None,
-    strength: Strength = None,
-    chance: Chance = None,
-    steps: Steps = None,
-    weight: Weight = None,
+    *,
+    model: SpreadOptions,
     start: Annotated[
         str,
         typer.Option(
@@ -325,11 +293,7 @@ def locate(
             communities=communities,
             share=share,
             spread=spread,
-            rate=rate,
-            strength=strength,
-            chance=chance,
-            steps=steps,
-            weight=weight,
+            **model.keywords(),
             start=start,
             watch=watch,
         )

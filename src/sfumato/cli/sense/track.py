@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import UNRELIABLE, told_of_signals
 from sfumato.cli.option_groups import grouped
-from sfumato.cli.resuming import Anew
+from sfumato.cli.resuming import Anew, Note
 from sfumato.cli.sense.options import FloorPlanOptions, Overwrite, SpreadOptions
 from sfumato.files import check_outputs, write_file
 
@@ -197,7 +197,7 @@ def release(
     ],
     out: Annotated[Path, typer.Option(help="A new .json file.", show_default=False)],
     largest_part: LargestPart = False,
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    note: Note = "",
     anew: Anew = False,
     dry_run: Annotated[
         bool,

@@ -26,7 +26,7 @@ DOORS: dict[str, set[str]] = {
     "spaces": set(),
     "files": {"spaces"},
     "privacy": {"files"},  # a release is saved
-    "transport": {"spaces"},
+    "transport": {"spaces", "figures"},
     "figures": {"spaces"},
     "records": {"spaces", "files", "privacy"},  # what engines spill is removed
     "heatmap": {"spaces", "files", "transport", "privacy", "records", "figures"},

@@ -488,6 +488,6 @@ def test_a_picture_never_covers_what_is_measured() -> None:
 def test_bounds_are_four_numbers(bounds: str) -> None:
     square = csv("square.csv", "1,0\n0,1\n")
     assert error(2, square, square, "--bounds", bounds) == (
-        f"--bounds must be four numbers, west,south,east,north, got {bounds!r}"
+        f"bounds are four numbers west,south,east,north, got {bounds!r}; nothing was read"
     )
     assert "west" in error(2, square, square, "--bounds", "1,0,0,1")

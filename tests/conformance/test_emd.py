@@ -15,7 +15,15 @@ from typer.testing import CliRunner
 from sfumato.cli.main import app
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.spaces import Graph, Grid, Line
-from sfumato.transport import EmdResult, Transport, compare_masses, emd, render_emd, solve_on
+from sfumato.transport import (
+    EmdResult,
+    Transport,
+    compare_masses,
+    draw_emd,
+    emd,
+    render_emd,
+    solve_on,
+)
 from sfumato.transport.mass_files import read_masses
 
 pytestmark = pytest.mark.unit
@@ -57,6 +65,16 @@ def test_a_grid(suffix: str, rng: np.random.Generator) -> None:
     assert (found.value, found.lower, found.upper) == (said["value"], said["lower"], said["upper"])
     assert emd(a, b, Grid(3, bounds), normalize=True) == found
     assert np.array_equal(read_masses(a), p)
+
+
+def test_the_picture_is_drawn_by_whoever_asks(rng: np.random.Generator) -> None:
+    p, q = rng.integers(0, 9, (2, 4, 4))
+    a, b = save(p, "a.csv"), save(q, "b.csv")
+    told(a, b, "--normalize", "--plot", "flow.png")
+    found = compare_masses(a, b, normalize=True, flow=True)
+    assert Path("flow.png").read_bytes() == draw_emd(found, names=(a, b), shares=True)
+    with pytest.raises(InvalidParameter, match=r"`flow` on a grid; nothing was drawn"):
+        draw_emd(compare_masses(a, b, normalize=True))
 
 
 def test_a_line_and_a_graph(rng: np.random.Generator) -> None:

@@ -282,8 +282,13 @@ def test_a_track_is_the_same_from_everywhere(count: int) -> None:
 
 
 def test_a_whisper_is_the_same_from_everywhere() -> None:
-    done("whisper", "simulate", "w", "--nodes", "30", "--seed", "5", "--quiet")
-    made = simulate_whisper(nodes=30, seed=5)
+    files = answer("whisper", "simulate", "w", "--nodes", "30", "--seed", "5")
+    made = simulate_whisper(nodes=30, seed=5, folder="same")
+    assert list(files.values()) == [f.replace("same", "w") for f in made.to_json().values()]
+    assert [Path(one).read_bytes() for one in files.values()] == [
+        Path(one).read_bytes() for one in made.to_json().values()
+    ]
+    assert made.to_json().keys() == simulate_whisper(nodes=30, seed=5).to_json().keys()
     header, rows = made.tables()["answers"]
     assert Path("w/answers.csv").read_text().splitlines() == [
         ",".join(line) for line in (header, *rows)
@@ -293,6 +298,18 @@ def test_a_whisper_is_the_same_from_everywhere() -> None:
     paid = release_whisper("w/answers.csv", "w/edges.csv", epsilon=2, ledger="w.ledger")
     paid.write("said.json")
     assert read_whisper("said.json").to_json() == paid.to_json()
+    words = [
+        "whisper",
+        "release",
+        "w/answers.csv",
+        "--graph",
+        "w/edges.csv",
+        "--ledger",
+        "w.ledger",
+    ]
+    told = answer(*words, "--epsilon", "2", "--out", "told.json")
+    assert told == {"written": "told.json", **read_whisper("told.json").summary()}
+    assert read_whisper("told.json").summary() == paid.summary()
     result = find_whisper(paid, start=made.start)
     told = answer("whisper", "locate", "said.json", "--start", "w/start.csv", "--out", "found.json")
     assert told == result.summary() == find_whisper("said.json", start=made.start).summary()

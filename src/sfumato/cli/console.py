@@ -57,6 +57,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, wi
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print results only: no progress, no remarks.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
 def exit_code(error: SfumatoError) -> int:

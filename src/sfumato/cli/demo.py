@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.endings import stopped_by_signals
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.errors import InvalidParameter
 
@@ -81,11 +82,11 @@ def demo(
 
 
 def _network(out: Path | None, *, roads: bool, rounds: int | None, json: bool, quiet: bool) -> None:
-    from sfumato.cli.network.collect import demo_shown, stopped_by_signals
+    from sfumato.cli.network.collect import demo_shown
     from sfumato.network import demo_lines, run_network_demo, started_at
 
     stop = threading.Event()
-    with stopped_by_signals(stop), demo_shown(quiet=quiet or json) as shown:
+    with stopped_by_signals(stop.set), demo_shown(quiet=quiet or json) as shown:
         result = run_network_demo(
             out or Path(started_at()),
             stop=stop,

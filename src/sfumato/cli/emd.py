@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Overwrite, Quiet, say, sentences, show
+from sfumato.cli.heatmap.options import four_numbers
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_writable, write_file
 
 if TYPE_CHECKING:
-    from sfumato.transport import EmdResult, SpaceName
+    from sfumato.transport import SpaceName
 
 
 class Kind(StrEnum):
@@ -55,9 +55,7 @@ def emd(
     plot: Annotated[
         Path | None, typer.Option(help="Draw where mass moves on a grid, as PNG.")
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that exist.")
-    ] = False,
+    overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,7 +67,7 @@ def emd(
     Two maps saved by `sfumato heatmap` are compared as shares, on at most 64 x 64 cells, in metres;
     maps of images in pixels. What noise alone would give is said by `sfumato heatmap compare`.
     """
-    from sfumato.transport import check_space_options, compare_masses, render_emd
+    from sfumato.transport import check_space_options, compare_masses, draw_emd, render_emd
 
     kind: SpaceName | None = None if space is None else space.value
     check_space_options(kind, edges=edges, bounds=bounds, flow=plot is not None)
@@ -91,13 +89,14 @@ def emd(
             b,
             space=kind,
             edges=edges,
-            bounds=_corners(bounds) if bounds else None,
+            bounds=four_numbers(bounds) if bounds else None,
             normalize=normalize,
             flow=plot is not None,
             watch=watch,
         )
     if plot is not None:
-        write_file(plot, _picture(found, (a.name, b.name), normalize or maps), overwrite=overwrite)
+        picture = draw_emd(found, names=(a.name, b.name), shares=normalize or maps)
+        write_file(plot, picture, overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     show(found.to_json(), render_emd(found), json=json)
 
@@ -126,43 +125,3 @@ def _check_plot(plot: Path, inputs: tuple[Path, Path]) -> None:
         raise InvalidParameter(
             f"--plot {plot} would write over what is measured; nothing was written"
         )
-
-
-def _corners(bounds: str) -> tuple[float, float, float, float]:
-    try:
-        west, south, east, north = (float(part) for part in bounds.split(","))
-    except ValueError:
-        raise InvalidParameter(
-            f"--bounds must be four numbers, west,south,east,north, got {bounds!r}"
-        ) from None
-    return west, south, east, north
-
-
-def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes:
-    """Where mass moves; scales follow the two files: whoever measures them can read them."""
-    from sfumato.figures import arrows, flow_field
-    from sfumato.transport import GridFlow
-
-    if not isinstance(found.flow, GridFlow) or found.masses is None:
-        raise InvalidParameter("--plot is for a grid")
-    p, q = found.masses
-    far = f"{found.value:.6g} {found.unit}".rstrip()
-    field = arrows(found.flow.east, found.flow.north, p.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter of a file's name that no font has
-        return flow_field(
-            p,
-            q,
-            found.flow.east,
-            found.flow.north,
-            caption=f"earth mover's distance {far} on {p.shape[1]} x {p.shape[0]} cells, l1; one of the "
-            "cheapest ways to move the mass",
-            unit="share of the mass" if normalize else "mass",
-            top=max(float(p.max()), float(q.max())) or 1.0,
-            longest=float(field.mass.max()) or None,
-            names=(_short(names[0]), _short(names[1])),
-        )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 40 else f"{name[:24]}...{name[-13:]}"

@@ -90,6 +90,21 @@ def told_of_signals() -> Iterator[None]:
                 signal.signal(number, by)
 
 
+@contextmanager
+def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP end what runs, in order: by what they call."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = {number: signal.signal(number, lambda *_: stop()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run_to_end(command: Callable[[], object]) -> None:
     """Run the command line, and end as it ended."""
     code: object = DONE

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from sfumato._random import generator
-from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
+from sfumato.cli.console import Json, Overwrite, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.missing import tell_with_files
 from sfumato.cli.resuming import Anew, ListOnly, OfEntry, Once, OtherOut, Paid, resumed
@@ -36,7 +36,6 @@ Columns = Annotated[
         show_default=False,
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
 @app.command()

@@ -11,7 +11,7 @@ import typer
 
 from sfumato.cli.audit.live import aside
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
-from sfumato.cli.heatmap.options import Overwrite, X, Y, four_numbers, keep_apart
+from sfumato.cli.heatmap.options import Overwrite, Public, X, Y, four_numbers, keep_apart
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ def leaderboard(
         int, typer.Option(help="Samples at each epsilon, over all cities or of a file.", min=2)
     ] = RUNS,
     cities: Annotated[bool, typer.Option(help="Whether made-up cities are run too.")] = True,
-    public: Annotated[
-        bool,
-        typer.Option("--public", help="The rows are public or made up; exact errors may be shown."),
-    ] = False,
+    public: Public = False,
     user: Annotated[
         str,
         typer.Option(

@@ -1,4 +1,4 @@
-"""Options and words that `resume` and `--once` have in common, whatever was paid for."""
+"""Options and words that what pays has in common: notes, teams, `--once` and `resume`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from sfumato.cli.console import show
 if TYPE_CHECKING:
     from sfumato.privacy.runs import ResumeResult
 
+Note = Annotated[str, typer.Option(help="A line for the ledger.")]
+Team = Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")]
+OtherTable = Annotated[
+    bool,
+    typer.Option(
+        "--other-table",
+        help="Pay for a table that the ledger has not seen: the same people are in it.",
+    ),
+]
 Once = Annotated[
     str,
     typer.Option(

@@ -24,7 +24,7 @@ from .geojson import (
 from .json_codec import decoding, indented, parse_json, read_json, write_json
 from .leftovers import end_by_signal, scratch_folder
 from .line_log import LineLog
-from .outputs import check_outputs, holds, write_outputs
+from .outputs import check_outputs, holds, new_folder, write_outputs
 from .rasters import flat_raster, raster_size
 from .tables import Rows, column_of, has_column, numbers_of, read_rows, write_table
 
@@ -52,6 +52,7 @@ __all__ = [
     "holds",
     "indented",
     "named_system",
+    "new_folder",
     "number_edges",
     "number_of",
     "numbers_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,6 @@ def write_json(
     data: Any,
     *,
     overwrite: bool = False,
-    private: bool = False,
-    default: Callable[[Any], Any] | None = None,
 ) -> None:
     """Write data as indented JSON, whole or not at all.
 
@@ -93,16 +91,14 @@ def write_json(
         path: The file; its folder must exist.
         data: What JSON holds; numbers must be finite.
         overwrite: Whether a file of that name gives way.
-        private: Whether only its owner may read it.
-        default: How to write a value that JSON has no word for, as in `json.dumps`.
 
     Raises:
         InvalidInput: The file exists already, or cannot be written; nothing was written.
         ValueError: A number is infinite or not a number; nothing was written.
 
     """
-    text = json.dumps(data, indent=1, allow_nan=False, default=default) + "\n"
-    write_file(path, text, overwrite=overwrite, private=private)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    write_file(path, text, overwrite=overwrite)
 
 
 def indented(data: Any) -> str:

@@ -54,6 +54,21 @@ def check_outputs(
         )
 
 
+def new_folder(folder: Path) -> None:
+    """Make a folder for files that belong together, and those above it.
+
+    Args:
+        folder: One that is not there.
+
+    Raises:
+        ExistsAlready: It is there already, and is kept.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
+
+
 def write_outputs(
     write: Callable[[Path], None], paths: Sequence[Path], *, again: bool = False
 ) -> None:

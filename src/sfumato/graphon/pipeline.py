@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.errors import ExistsAlready, InvalidParameter
-from sfumato.files import write_table
+from sfumato.errors import InvalidParameter
+from sfumato.files import new_folder, write_table
 from sfumato.graphon.blocks import Blocks
 from sfumato.graphon.blocks_release import blocks_result
 from sfumato.graphon.cut_distance import distance
@@ -233,10 +233,7 @@ def write_network(drawn: Sampled, folder: str | Path) -> NetworkFiles:
 
     """
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
+    new_folder(folder)
     files = NetworkFiles(folder / "edges.csv", folder / "blocks.csv")
     write_table(files.edges, ["u", "v"], drawn.network.edges.tolist())
     write_table(files.blocks, ["node", "block"], enumerate(drawn.labels.tolist()))

@@ -211,7 +211,7 @@ class MqttClient:
             self._on_message(message.topic, bytes(message.payload))
 
 
-def protocol_of(broker: BrokerConfig, *, seconds: float = 3) -> Literal["3.1.1", "5"]:
+def protocol_of(broker: BrokerConfig) -> Literal["3.1.1", "5"]:
     """What a broker speaks: 5 if it says so itself, else 3.1.1, also where nobody answers."""
     import socket
 
@@ -220,7 +220,7 @@ def protocol_of(broker: BrokerConfig, *, seconds: float = 3) -> Literal["3.1.1",
     hello = bytes.fromhex("100d00044d5154540502003c000000")
     try:
         with ExitStack() as open_:
-            held = open_.enter_context(socket.create_connection((host, port), seconds))
+            held = open_.enter_context(socket.create_connection((host, port), timeout=3))
             if broker.is_tls:
                 told = broker.context().wrap_socket(held, server_hostname=host)
                 held = open_.enter_context(told)

@@ -7,12 +7,13 @@ from .engines.registry import engine_names, register_engine
 from .fields import as_double
 from .file_names import check_source, is_file_list, named_files, table_identity
 from .groups import Groups, Pairs, Values, count_of, in_table, names_of, told_by_maps, whole_parts
-from .periods import Periods
+from .periods import PERIOD_UNITS, Periods
 from .quiet import quietly
 from .sources import Engine, open_table
 from .without_user import neighbor_files
 
 __all__ = [
+    "PERIOD_UNITS",
     "CellSums",
     "Columns",
     "Engine",

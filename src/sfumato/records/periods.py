@@ -12,6 +12,7 @@ from sfumato.privacy.accounting import Clock, period_of
 from sfumato.records.columns import Columns
 
 Unit = Literal["hour", "day", "week", "month", "weekday", "weekend", "hour-of-day", "whole"]
+PERIOD_UNITS: tuple[Unit, ...] = get_args(Unit)
 # Those that come again and again between the first day and the last: all Mondays are one period. All
 # of the days together are one too, and called after the first and the last.
 RECURRING: dict[str, tuple[str, ...]] = {
@@ -54,9 +55,9 @@ class Periods:
     mass_per_period: bool = False
 
     def __post_init__(self) -> None:
-        if self.unit not in get_args(Unit):
+        if self.unit not in PERIOD_UNITS:
             raise InvalidParameter(
-                f"periods are one of {get_args(Unit)}, got {self.unit!r}; nothing was read"
+                f"periods are one of {PERIOD_UNITS}, got {self.unit!r}; nothing was read"
             )
         for moment in (self.start, self.end):
             if moment.tzinfo is not None:

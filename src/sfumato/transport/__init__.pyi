@@ -3,7 +3,7 @@ from .distance import emd, emd_norm, solve_on
 from .mass_files import Masses
 from .pipeline import SpaceName, check_space_options, compare_masses
 from .points import cheapest_plan, emd_apart, emd_euclidean
-from .render import render_emd
+from .render import draw_emd, render_emd
 from .results import EmdResult, GridFlow, Plan, Transport
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "cheapest_plan",
     "check_space_options",
     "compare_masses",
+    "draw_emd",
     "emd",
     "emd_apart",
     "emd_euclidean",

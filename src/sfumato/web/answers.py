@@ -79,8 +79,17 @@ def page(
 
 def refuse(scope: Scope, message: str, *, status: int, code: int = USAGE) -> Response:
     """An error in the one shape that all have."""
-    error = {"message": message, "exit": code, "meaning": MEANINGS[code]}
-    return page(Request(scope), "error.html", {"error": error}, status=status)
+    return page(Request(scope), "error.html", error_of(message, code), status=status)
+
+
+def error_of(message: str, code: int = USAGE) -> dict[str, Any]:
+    """What is told of an error: its sentence, and what the exit code of a command would be."""
+    return {"error": {"message": message, "exit": code, "meaning": MEANINGS[code]}}
+
+
+def event_of(name: str, data: str) -> str:
+    """A server-sent event."""
+    return f"event: {name}\ndata: {data}\n\n"
 
 
 def answering(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sfumato.web.desk import Desk
 
 SIDES = ("west", "south", "east", "north")
-PERIODS = ("hour", "day", "week", "month", "weekday", "weekend", "hour-of-day", "whole")
 MOST_IMAGES = 100
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
-from sfumato.web.answers import fields, go_to, in_thread, page
+from sfumato.web.answers import event_of, fields, go_to, in_thread, page
 from sfumato.web.asked import number, said, whole
 from sfumato.web.desk import KEY
 
@@ -178,7 +178,7 @@ def _put(queue: asyncio.Queue[str], event: str) -> None:
 
 
 def _event(name: str, data: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, allow_nan=False)}\n\n"
+    return event_of(name, json.dumps(data, allow_nan=False))
 
 
 def _stood(one: Running) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from sfumato.errors import InvalidParameter
 from sfumato.web.answers import check_csrf, fields, go_to, in_thread, page
-from sfumato.web.asked import PERIODS, Asked, images, release_options, said, uploaded
+from sfumato.web.asked import Asked, images, release_options, said, uploaded
 from sfumato.web.desk import MANY, OUTLINE, PUBLIC, SAVED
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _ground(file: Path, stimulus: bool) -> dict[str, Any]:
 
 async def table(request: Request) -> Response:
     """Which columns a file has and of what types, and nothing of its rows; the form of maps of it."""
+    from sfumato.records import PERIOD_UNITS
+
     desk: Desk = request.app.state.desk
     file = request.query_params.get("file", "")
     columns = await in_thread(_schema, desk.source(file))
@@ -90,7 +92,7 @@ async def table(request: Request) -> Response:
         key=secrets.token_hex(8),
         ledgers=desk.ledgers(),
         epsilons=EPSILONS,
-        periods=PERIODS,
+        periods=PERIOD_UNITS,
         methods=await in_thread(_methods),
         folder=str(desk.folder),
     )

@@ -21,7 +21,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sfumato.errors import InvalidParameter
-from sfumato.web.answers import answering, check_csrf, in_thread, page, wants_json
+from sfumato.web.answers import (
+    answering,
+    check_csrf,
+    error_of,
+    event_of,
+    in_thread,
+    page,
+    wants_json,
+)
 
 if TYPE_CHECKING:
     from sfumato.web.desk import Desk
@@ -50,7 +58,7 @@ class Relay:
         try:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._listen())
-            yield _event("history", json.dumps(list(self.rounds.values())))
+            yield event_of("history", json.dumps(list(self.rounds.values())))
             if self._latest:
                 yield self._latest
             while True:
@@ -71,7 +79,7 @@ class Relay:
             ):
                 await self._read()
             self._latest = ""
-            self._tell(_event("away", json.dumps({"port": self.port})))
+            self._tell(event_of("away", json.dumps({"port": self.port})))
             await asyncio.sleep(2)
 
     async def _read(self) -> None:
@@ -92,7 +100,7 @@ class Relay:
             self.rounds[str(last.get("time"))] = last
             while len(self.rounds) > MOST_ROUNDS:
                 self.rounds.popitem(last=False)
-        self._latest = _event("state", json.dumps(state))
+        self._latest = event_of("state", json.dumps(state))
         self._tell(self._latest)
 
     def _tell(self, event: str) -> None:
@@ -125,10 +133,6 @@ async def _asked(port: int, path: str, kind: str) -> AsyncIterator[asyncio.Strea
             await writer.wait_closed()
 
 
-def _event(name: str, data: str) -> str:
-    return f"event: {name}\ndata: {data}\n\n"
-
-
 def _port(request: Request) -> int | None:
     text = request.query_params.get("port", str(DEFAULT_PORT))
     known = text.isascii() and text.isdecimal() and len(text) <= 5 and 1024 <= int(text) < 65536
@@ -136,8 +140,7 @@ def _port(request: Request) -> int | None:
 
 
 def _refused(said: str, status: int) -> Response:
-    error = {"message": said, "exit": 2, "meaning": "wrong usage"}
-    return JSONResponse({"error": error}, status)
+    return JSONResponse(error_of(said), status)
 
 
 WRONG_PORT = "a collector's port is a number from 1024 to 65535; nothing was asked"

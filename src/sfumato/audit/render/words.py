@@ -115,14 +115,14 @@ def meaning(verdict: Verdict) -> list[str]:
             ]
 
 
-def witness_lines(found: Witness, *, what: str = "the claim") -> list[str]:
+def witness_lines(witness: Witness) -> list[str]:
     """Which event, how often it was seen on either input, and how often it may be."""
-    first, second = input_names(found.pair)
+    first, second = input_names(witness.pair)
     return [
-        f"witness, pair {found.pair.name!r}: {found.event.words}",
-        f"  on {first}: {counted(found.hits[0], found.runs[0])}",
-        f"  on {second}: {counted(found.hits[1], found.runs[1])}",
-        f"  {what} allows the first at most {allowance(found)}; {found.hits[0]:,} were seen",
+        f"witness, pair {witness.pair.name!r}: {witness.event.words}",
+        f"  on {first}: {counted(witness.hits[0], witness.runs[0])}",
+        f"  on {second}: {counted(witness.hits[1], witness.runs[1])}",
+        f"  the claim allows the first at most {allowance(witness)}; {witness.hits[0]:,} were seen",
     ]
 
 

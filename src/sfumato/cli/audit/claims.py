@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -55,9 +55,6 @@ from sfumato.cli.endings import DONE, FAILED, INCONCLUSIVE
 from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
 from sfumato.errors import Mistakes, Unverifiable
 from sfumato.files import check_outputs, check_writable
-
-if TYPE_CHECKING:
-    pass
 
 EXITS = {"REFUTED": FAILED, "NOT_REFUTED": DONE, "CERTIFIED": DONE, "INCONCLUSIVE": INCONCLUSIVE}
 

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from sfumato.heatmap import MapMethod
     from sfumato.records import Groups, Periods
 
-PERIODS = ("hour", "day", "week", "month", "weekday", "weekend", "hour-of-day", "whole")
-
 
 @dataclass(frozen=True)
 class ColumnOptions(OptionGroup):
@@ -165,8 +163,10 @@ class GroupOptions(OptionGroup):
                 "--from, --to, --time-zone and --mass-per-period are about a column of times: name it "
                 "with --time; nothing was charged"
             )
+        from sfumato.records import PERIOD_UNITS
+
         by = self.by or []
-        columns = [one for one in by if not (self.time and one in PERIODS)]
+        columns = [one for one in by if not (self.time and one in PERIOD_UNITS)]
         if len(by) > 2:
             raise InvalidParameter(
                 f"maps are by two columns at most, got {', '.join(by)}; nothing was charged"
@@ -176,7 +176,7 @@ class GroupOptions(OptionGroup):
             words += [f"--from {self.start}"] if self.start else []
             words += [f"--to {self.end}"] if self.end else []
             raise InvalidParameter(
-                f"--time needs --by {', '.join(PERIODS[:-1])} or {PERIODS[-1]}, --from and --to, and "
+                f"--time needs --by {', '.join(PERIOD_UNITS[:-1])} or {PERIOD_UNITS[-1]}, --from and --to, and "
                 f"--values of a second --by only, got {' '.join(words) or 'none of them'}; nothing was charged"
             )
         if len(columns) != len(self.values or ()):
@@ -206,7 +206,7 @@ class GroupOptions(OptionGroup):
 
         return Periods(
             self.time,
-            unit,  # type: ignore[arg-type]  # one of PERIODS, as was asked before
+            unit,  # type: ignore[arg-type]  # one of PERIOD_UNITS, as was asked before
             _moment(self.start, "--from"),
             _moment(self.end, "--to"),
             time_zone=self.time_zone,

@@ -39,7 +39,7 @@ from sfumato.cli.heatmap.options import (
 )
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
-from sfumato.cli.resuming import Anew, Once
+from sfumato.cli.resuming import Anew, Note, Once, OtherTable, Team
 from sfumato.errors import Mistakes
 
 app = typer.Typer(
@@ -73,17 +73,11 @@ def release(
     bounds_share: BoundsShare = "1/10",
     prior: PriorFile = None,
     title: Title = "",
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    note: Note = "",
     once: Once = "",
     anew: Anew = False,
-    team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
-    other_table: Annotated[
-        bool,
-        typer.Option(
-            "--other-table",
-            help="Pay for a table that the ledger has not seen: the same people are in it.",
-        ),
-    ] = False,
+    team: Team = "",
+    other_table: OtherTable = False,
     dry_run: Annotated[
         bool,
         typer.Option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.endings import stopped_by_signals
 
 if TYPE_CHECKING:
     from sfumato.network import Walker
@@ -65,7 +65,7 @@ def collect(
         return
     last = LastRounds()
     stop = threading.Event()
-    with stopped_by_signals(stop), _shown(config.site, last, json=json) as shown:
+    with stopped_by_signals(stop.set), _shown(config.site, last, json=json) as shown:
         state = run_collector(
             config,
             stop=stop,
@@ -165,18 +165,3 @@ def demo_shown(
             live.update(view, refresh=True)
 
         yield draw
-
-
-@contextmanager
-def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP end what runs, in order."""
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

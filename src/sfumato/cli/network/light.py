@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json as json_
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
+from sfumato.cli.endings import stopped_by_signals
 from sfumato.errors import SfumatoError
 from sfumato.network.sensors import (
     SensorRun,
@@ -26,7 +25,7 @@ from sfumato.network.sensors import (
 def run_until_stopped(sensor: Path, rounds: int | None, *, quiet: bool) -> SensorRun:
     """Run the sensor of a sensor.toml until its rounds are done, or a signal comes."""
     clock = SystemClock()
-    with _stopped_by_signals(clock):
+    with stopped_by_signals(clock.stop):
         return run_sensor(
             read_sensor_config(sensor), rounds=rounds, clock=clock, watch=None if quiet else _said
         )
@@ -84,15 +83,3 @@ def _is_ours(name: str) -> bool:
 
 def _said(message: str) -> None:
     print(message, file=sys.stderr, flush=True)  # noqa: T201
-
-
-@contextmanager
-def _stopped_by_signals(clock: SystemClock) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP end the wait for the next round, and so the sensor, in order."""
-    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    before = {number: signal.signal(number, lambda *_: clock.stop()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

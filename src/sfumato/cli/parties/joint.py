@@ -14,6 +14,7 @@ from sfumato.cli.heatmap.maps import one_thread
 from sfumato.cli.heatmap.options import Epsilon, Out, PriorFile, Title, aloud, watching
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
+from sfumato.cli.resuming import Note, OtherTable, Team
 from sfumato.errors import Mistakes
 
 app = typer.Typer(
@@ -59,15 +60,9 @@ def release(
     ] = None,
     prior: PriorFile = None,
     title: Title = "",
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
-    team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
-    other_table: Annotated[
-        bool,
-        typer.Option(
-            "--other-table",
-            help="Pay for a table that the ledger has not seen: the same people are in it.",
-        ),
-    ] = False,
+    note: Note = "",
+    team: Team = "",
+    other_table: OtherTable = False,
     anew: Annotated[
         bool,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.console import Json, Quiet, say, sentences, show
+from sfumato.cli.console import Json, Overwrite, Quiet, say, sentences, show
 from sfumato.cli.heatmap.maps import one_thread
 
 app = typer.Typer(
@@ -21,7 +21,6 @@ QuestionFile = Annotated[
     Path,
     typer.Argument(help="The question, as local plan or collect wrote it.", show_default=False),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
 @app.command()
@@ -57,20 +56,12 @@ def plan(
     It reads no data. The forecast is that of simulated cities; below some number of devices no map is
     worth showing, and it says so.
     """
-    from sfumato.errors import InvalidParameter
-    from sfumato.files import write_json
-    from sfumato.heatmap.local import design, first_question, plan_local, plan_text, read_bounds
+    from sfumato.heatmap.local import ask_first, plan_local, plan_text, read_bounds
 
     planned = plan_local(users, epsilon, target=want)
     if out is not None:
-        if not campaign:
-            raise InvalidParameter(
-                "a question needs a `campaign`: a name of its own; none was written"
-            )
-        asked = first_question(
-            design(users, epsilon), bounds=read_bounds(bounds), campaign=campaign
-        )
-        write_json(out, asked.to_json(), overwrite=overwrite)
+        box = read_bounds(bounds)
+        ask_first(planned.design, out, bounds=box, campaign=campaign, overwrite=overwrite)
     show(planned.to_json(), plan_text(planned), json=json)
     if out is not None:
         say(f"wrote {out}, the question of round 1", quiet=json)

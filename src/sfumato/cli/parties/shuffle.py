@@ -14,6 +14,7 @@ from sfumato.cli.heatmap.maps import one_thread
 from sfumato.cli.heatmap.options import Epsilon, Out, Overwrite, Title, aloud, watching
 from sfumato.cli.missing import ToldTogether, check_given
 from sfumato.cli.option_groups import grouped
+from sfumato.cli.resuming import Note, Team
 from sfumato.errors import InvalidParameter
 
 app = typer.Typer(
@@ -259,8 +260,8 @@ def collect(
         Path, typer.Option(help="The ledger that pays, of --model shuffled.", show_default=False)
     ],
     out: Out,
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
-    team: Annotated[str, typer.Option(help="Whose sub-budget pays, if the ledger has teams.")] = "",
+    note: Note = "",
+    team: Team = "",
     overwrite: Overwrite = False,
     timeout: Annotated[
         float,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.ledger import budget_of
+from sfumato.cli.option_groups import OptionGroup
 from sfumato.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -22,23 +24,6 @@ SiteFile = Annotated[
     Path,
     typer.Argument(
         help="The site, as `sense site` or `sense simulate` wrote it.", show_default=False
-    ),
-]
-PlanImage = Annotated[
-    Path | None,
-    typer.Option(
-        help="PUBLIC floor plan under pictures and pages: an image, with --over-bounds.",
-        show_default=False,
-    ),
-]
-PlanBounds = Annotated[
-    str,
-    typer.Option(help="Where --over lies: x0,y0,x1,y1, in the site's unit.", show_default=False),
-]
-PlanOutline = Annotated[
-    Path | None,
-    typer.Option(
-        help="PUBLIC floor plan of lines and areas, GeoJSON in the site's unit.", show_default=False
     ),
 ]
 Epsilon = Annotated[
@@ -93,51 +78,104 @@ class Where(StrEnum):
     graph = "graph"
 
 
-SensorsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1
-    ),
-]
-CellsOption = Annotated[
-    int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
-]
-LengthOption = Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)]
-TimeOption = Annotated[
-    float | None,
-    typer.Option(
-        help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
-    ),
-]
-RadiusOption = Annotated[
-    str,
-    typer.Option(
-        help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
-    ),
-]
+@dataclass(frozen=True)
+class SyntheticSite(OptionGroup):
+    """What a made-up site looks like, beside what it lies on."""
+
+    sensors: Annotated[
+        int | None,
+        typer.Option(
+            help="Sensors (50, in the plane 49); on the graph one at every node, or so many.", min=1
+        ),
+    ] = None
+    cells: Annotated[
+        int | None, typer.Option(help="Cells of the line (100), nodes of the graph (200).", min=2)
+    ] = None
+    length: Annotated[float | None, typer.Option(help="Length of the line (1).", min=0)] = None
+    diffusion_time: Annotated[
+        float | None,
+        typer.Option(
+            help="T: 0.05 of the length squared on the line, 0.01 in the plane; rate on the graph: 0.5."
+        ),
+    ] = None
+    radius: Annotated[
+        str,
+        typer.Option(
+            help="How far mass may move without anybody telling: 1/100 of the length, on the graph 1/8."
+        ),
+    ] = ""
+
+    def on(self, ground: Where | None) -> SyntheticOptions:
+        """The options of a made-up site on such a ground."""
+        from sfumato.sensing.planning import SyntheticOptions
+
+        where: Ground | None = None if ground is None else ground.value
+        said = self.keywords() | {"radius": self.radius or None}
+        return SyntheticOptions(where, **said)
 
 
-def synthetic(
-    on: Where | None,
-    sensors: int | None,
-    cells: int | None,
-    diffusion_time: float | None,
-    radius: str,
-    length: float | None,
-) -> SyntheticOptions:
-    """The options of a made-up site."""
-    from sfumato.sensing.planning import SyntheticOptions
+@dataclass(frozen=True)
+class FloorPlanOptions(OptionGroup):
+    """A public floor plan under pictures and pages."""
 
-    where: Ground | None = None if on is None else on.value
-    return SyntheticOptions(where, sensors, cells, diffusion_time, radius or None, length)
+    over: Annotated[
+        Path | None,
+        typer.Option(
+            help="PUBLIC floor plan under pictures and pages: an image, with --over-bounds.",
+            show_default=False,
+        ),
+    ] = None
+    over_bounds: Annotated[
+        str,
+        typer.Option(
+            help="Where --over lies: x0,y0,x1,y1, in the site's unit.", show_default=False
+        ),
+    ] = ""
+    outline: Annotated[
+        Path | None,
+        typer.Option(
+            help="PUBLIC floor plan of lines and areas, GeoJSON in the site's unit.",
+            show_default=False,
+        ),
+    ] = None
+
+    def read(self) -> FloorPlan:
+        """The floor plan that is asked for; an empty one if none is."""
+        from sfumato.files import read_floor_plan
+
+        bounds = four_numbers(self.over_bounds) if self.over_bounds else None
+        return read_floor_plan(self.over, bounds=bounds, outline=self.outline)
 
 
-def floor_plan(over: Path | None, over_bounds: str, outline: Path | None) -> FloorPlan:
-    """The floor plan that is asked for; an empty one if none is."""
-    from sfumato.files import read_floor_plan
+@dataclass(frozen=True)
+class SpreadOptions(OptionGroup):
+    """How a whisper spreads, by the numbers of its model."""
 
-    bounds = four_numbers(over_bounds) if over_bounds else None
-    return read_floor_plan(over, bounds=bounds, outline=outline)
+    rate: Annotated[
+        float | None,
+        typer.Option(help="independent: how far it spreads, with --strength.", show_default=False),
+    ] = None
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="independent: how many people the start tells, on average.", show_default=False
+        ),
+    ] = None
+    chance: Annotated[
+        float | None,
+        typer.Option(
+            help="independent-cascade, si: with which a neighbor listens.", show_default=False
+        ),
+    ] = None
+    steps: Annotated[
+        int | None, typer.Option(help="si: how many steps it has gone; else 5.", show_default=False)
+    ] = None
+    weight: Annotated[
+        float | None,
+        typer.Option(
+            help="linear-threshold: how likely a node listens to some neighbor.", show_default=False
+        ),
+    ] = None
 
 
 def reading_loss(epsilon: str, delta: str, rho: str) -> SensorLoss | None:

@@ -13,20 +13,16 @@ import typer
 from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, in_flags, say, sentences, show, watching
 from sfumato.cli.heatmap.options import four_numbers
+from sfumato.cli.option_groups import grouped
 from sfumato.cli.sense.options import (
     CalibrationOption,
     Calibrations,
-    CellsOption,
     Delta,
     Epsilon,
-    LengthOption,
-    RadiusOption,
     Rho,
-    SensorsOption,
-    TimeOption,
+    SyntheticSite,
     Where,
     required_loss,
-    synthetic,
 )
 from sfumato.errors import InvalidParameter
 from sfumato.files import check_outputs, write_file
@@ -47,6 +43,7 @@ class Noise(StrEnum):
     each = "each"
 
 
+@grouped
 @sentences
 def plan(
     site: Annotated[
@@ -117,11 +114,8 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    sensors: SensorsOption = None,
-    cells: CellsOption = None,
-    length: LengthOption = None,
-    diffusion_time: TimeOption = None,
-    radius: RadiusOption = "",
+    *,
+    made_up: SyntheticSite,
     sources: Annotated[
         int | None,
         typer.Option(
@@ -188,7 +182,7 @@ def plan(
         raise InvalidParameter(
             f"--keep goes with --noise each, got {noise.value}; nothing was planned"
         )
-    options = synthetic(on, sensors, cells, diffusion_time, radius, length)
+    options = made_up.on(on)
     if site is not None and options.given:
         raise InvalidParameter(
             f"a site says its own `{options.given[0]}`; leave one out; nothing was planned"

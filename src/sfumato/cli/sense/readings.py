@@ -11,7 +11,7 @@ from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import MADE_BEFORE, told_of_signals
 from sfumato.cli.ledger import budget_of
 from sfumato.cli.missing import ToldTogether, check_given, tell_with_files
-from sfumato.cli.resuming import Anew, ListOnly, OfEntry, Once, OtherOut, resumed
+from sfumato.cli.resuming import Anew, ListOnly, Note, OfEntry, Once, OtherOut, resumed
 from sfumato.cli.sense import calibrate as sense_calibrate
 from sfumato.cli.sense import keys as sense_keys
 from sfumato.cli.sense import plan as sense_plan
@@ -129,7 +129,7 @@ def release(
     value: ValueColumn = "value",
     time: TimeColumn = "time",
     calibration: CalibrationOption = Calibrations.analytic,
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    note: Note = "",
     once: Once = "",
     anew: Anew = False,
     dry_run: Annotated[

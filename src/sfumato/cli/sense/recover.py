@@ -11,7 +11,8 @@ import typer
 from sfumato.cli.console import Json, Quiet, fail, sentences, show, watching
 from sfumato.cli.endings import FAILED, UNRELIABLE
 from sfumato.cli.missing import tell_with_files
-from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
+from sfumato.cli.option_groups import grouped
+from sfumato.cli.sense.options import FloorPlanOptions, Overwrite
 from sfumato.errors import InvalidParameter, Mistakes
 from sfumato.files import check_outputs, write_file
 
@@ -28,6 +29,7 @@ class Unknown(StrEnum):
     sensors = "sensors"
 
 
+@grouped
 @sentences
 def recover(
     files: Annotated[
@@ -131,9 +133,8 @@ def recover(
             "of one answer and not of each round."
         ),
     ] = True,
-    over: PlanImage = None,
-    over_bounds: PlanBounds = "",
-    outline: PlanOutline = None,
+    *,
+    floor: FloorPlanOptions,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -147,7 +148,7 @@ def recover(
     where that is so of any round.
     """
     silent = quiet or json
-    inputs = [*files, site, sources, layout, over, outline]
+    inputs = [*files, site, sources, layout, floor.over, floor.outline]
     kinds = {".json", ".csv", ".html"} if each else {".json", ".csv"}
     mistakes, within = Mistakes(), None
     for path, suffixes in [*((one, kinds) for one in out or ()), (plot, {".png"})]:
@@ -160,7 +161,7 @@ def recover(
             with mistakes.noted():
                 _of_one_answer(flag, given=bool(given))
     tell_with_files(mistakes, *inputs)
-    plan = floor_plan(over, over_bounds, outline)
+    plan = floor.read()
 
     from sfumato.sensing.pipeline import recover_rounds, recover_sources, true_sources
     from sfumato.sensing.render import recovery_lines

@@ -13,18 +13,14 @@ from sfumato._random import generator
 from sfumato.cli.console import Json, Quiet, say, sentences, show
 from sfumato.cli.heatmap.options import four_numbers
 from sfumato.cli.ledger import budget_of
+from sfumato.cli.option_groups import grouped
 from sfumato.cli.sense.options import (
-    CellsOption,
-    LengthOption,
-    RadiusOption,
     SensorColumn,
-    SensorsOption,
     SiteFile,
-    TimeOption,
+    SyntheticSite,
     Where,
     XColumn,
     YColumn,
-    synthetic,
 )
 from sfumato.errors import InvalidParameter
 
@@ -260,6 +256,7 @@ def ledger(
     show(result.to_json(), str(file), json=json)
 
 
+@grouped
 @sentences
 def simulate(
     folder: Annotated[Path, typer.Argument(help="A new folder for the files.", show_default=False)],
@@ -276,11 +273,8 @@ def simulate(
     sources: Annotated[
         int | None, typer.Option(help="How many sources, of mass 1 each: 2, on a graph 1.", min=1)
     ] = None,
-    cells: CellsOption = None,
-    sensors: SensorsOption = None,
-    length: LengthOption = None,
-    diffusion_time: TimeOption = None,
-    radius: RadiusOption = "",
+    *,
+    made_up: SyntheticSite,
     seed: Annotated[int | None, typer.Option(help="The same site again.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -290,7 +284,7 @@ def simulate(
     from sfumato.sensing.render import simulation_remark
 
     result = simulate_site(
-        options=synthetic(on, sensors, cells, diffusion_time, radius, length),
+        options=made_up.on(on),
         site=site,
         sources=sources,
         rng=generator(seed),

@@ -9,10 +9,10 @@ import typer
 
 from sfumato.cli.console import Json, Quiet, say, sentences, show, watching
 from sfumato.cli.endings import UNRELIABLE, told_of_signals
-from sfumato.cli.resuming import Anew
-from sfumato.cli.sense.options import Overwrite, PlanBounds, PlanImage, PlanOutline, floor_plan
-from sfumato.errors import ExistsAlready
-from sfumato.files import check_outputs, write_file, write_table
+from sfumato.cli.option_groups import grouped
+from sfumato.cli.resuming import Anew, Note
+from sfumato.cli.sense.options import FloorPlanOptions, Overwrite, SpreadOptions
+from sfumato.files import check_outputs, write_file
 
 whisper = typer.Typer(
     help="Whisper networks: who heard it, told through noise; in which community did it begin?",
@@ -30,33 +30,9 @@ SpreadName = Annotated[
         help="How it spreads: independent, or along edges as independent-cascade, si or linear-threshold."
     ),
 ]
-Rate = Annotated[
-    float | None,
-    typer.Option(help="independent: how far it spreads, with --strength.", show_default=False),
-]
-Strength = Annotated[
-    float | None,
-    typer.Option(
-        help="independent: how many people the start tells, on average.", show_default=False
-    ),
-]
-Chance = Annotated[
-    float | None,
-    typer.Option(
-        help="independent-cascade, si: with which a neighbor listens.", show_default=False
-    ),
-]
-Steps = Annotated[
-    int | None, typer.Option(help="si: how many steps it has gone; else 5.", show_default=False)
-]
-Weight = Annotated[
-    float | None,
-    typer.Option(
-        help="linear-threshold: how likely a node listens to some neighbor.", show_default=False
-    ),
-]
 
 
+@grouped
 @sentences
 def track(
     files: Annotated[
@@ -95,9 +71,8 @@ def track(
     layout: Annotated[
         Path | None, typer.Option(help="Where to draw the nodes of a graph: table of node, x, y.")
     ] = None,
-    over: PlanImage = None,
-    over_bounds: PlanBounds = "",
-    outline: PlanOutline = None,
+    *,
+    floor: FloorPlanOptions,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -111,10 +86,10 @@ def track(
     from sfumato.sensing.pipeline import track_sources
     from sfumato.sensing.render import draw_track, track_lines
 
-    inputs = [*files, layout, over, outline]
+    inputs = [*files, layout, floor.over, floor.outline]
     check_outputs([out] if out else [], {".json"}, reads=inputs, overwrite=overwrite)
     check_outputs([plot] if plot else [], {".png"}, reads=inputs, overwrite=overwrite)
-    plan = floor_plan(over, over_bounds, outline)
+    plan = floor.read()
     with watching(quiet=quiet or json) as watch:
         result = track_sources(
             files,
@@ -136,6 +111,7 @@ def track(
 
 
 @whisper.command()
+@grouped
 @sentences
 def plan(
     graph: Annotated[
@@ -172,11 +148,8 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    rate: Rate = None,
-    strength: Strength = None,
-    chance: Chance = None,
-    steps: Steps = None,
-    weight: Weight = None,
+    *,
+    model: SpreadOptions,
     largest_part: LargestPart = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -195,11 +168,7 @@ def plan(
             target=target,
             within=protect_starts_within,
             communities=communities,
-            rate=rate,
-            strength=strength,
-            chance=chance,
-            steps=steps,
-            weight=weight,
+            **model.keywords(),
             largest_part=largest_part,
             watch=watch,
         )
@@ -228,7 +197,7 @@ def release(
     ],
     out: Annotated[Path, typer.Option(help="A new .json file.", show_default=False)],
     largest_part: LargestPart = False,
-    note: Annotated[str, typer.Option(help="A line for the ledger.")] = "",
+    note: Note = "",
     anew: Anew = False,
     dry_run: Annotated[
         bool,
@@ -247,14 +216,12 @@ def release(
     releases its own row alone.
     """
     from sfumato.sensing.pipeline import release_whisper, whisper_cost
-    from sfumato.sensing.render import percent
+    from sfumato.sensing.render import answers_remark, whisper_price
 
-    check_outputs([out], {".json"}, reads=[answers, graph, ledger])
-    planned = whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
     if dry_run:
-        often = f"each answer flipped with {percent(planned.flipped)}"
-        text = f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
-        show(planned.to_json(), text, json=json)
+        check_outputs([out], {".json"}, reads=[answers, graph, ledger])
+        planned = whisper_cost(graph, epsilon=epsilon, ledger=ledger, largest_part=largest_part)
+        show(planned.to_json(), whisper_price(planned), json=json)
         return
     with told_of_signals():
         paid = release_whisper(
@@ -267,18 +234,12 @@ def release(
             note=note,
             anew=anew,
         )
-    count = int((paid.answers >= 0).sum())
-    say(f"released {count} answers, {paid.statement}", quiet=quiet or json)
-    result = {
-        "written": str(out),
-        "answers": count,
-        "statement": paid.statement,
-        "flipped": planned.flipped,
-    }
-    show(result, str(out), json=json)
+    say(answers_remark(paid), quiet=quiet or json)
+    show({"written": str(out), **paid.summary()}, str(out), json=json)
 
 
 @whisper.command()
+@grouped
 @sentences
 def locate(
     said: Annotated[
@@ -300,11 +261,8 @@ def locate(
         float, typer.Option(help="The set of nodes named holds the start with this.")
     ] = 0.9,
     spread: SpreadName = "independent",
-    rate: Rate = None,
-    strength: Strength = None,
-    chance: Chance = None,
-    steps: Steps = None,
-    weight: Weight = None,
+    *,
+    model: SpreadOptions,
     start: Annotated[
         str,
         typer.Option(
@@ -335,11 +293,7 @@ def locate(
             communities=communities,
             share=share,
             spread=spread,
-            rate=rate,
-            strength=strength,
-            chance=chance,
-            steps=steps,
-            weight=weight,
+            **model.keywords(),
             start=start,
             watch=watch,
         )
@@ -371,16 +325,11 @@ def simulate(
 ) -> None:
     """Make up a network and a whisper that began somewhere in it: to try everything on."""
     from sfumato.sensing.pipeline import simulate_whisper
+    from sfumato.sensing.render import simulated_remark
 
-    made = simulate_whisper(graph, nodes=nodes, mouth_to_mouth=mouth_to_mouth, seed=seed)
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
-    files = {}
-    for name, (header, rows) in made.tables().items():
-        files[name] = str(folder / f"{name}.csv")
-        write_table(files[name], header, rows)
-    heard = f"{int(made.heard.sum())} of {made.graph.size} nodes"
-    say(f"made up a whisper that {heard} have heard", quiet=quiet or json)
+    made = simulate_whisper(
+        graph, nodes=nodes, mouth_to_mouth=mouth_to_mouth, seed=seed, folder=folder
+    )
+    say(simulated_remark(made), quiet=quiet or json)
+    files = made.to_json()
     show(files, "\n".join(files.values()), json=json)

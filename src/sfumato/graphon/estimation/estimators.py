@@ -242,16 +242,14 @@ def embedding(network: Network, k: int) -> FloatArray:
     return vectors * np.abs(values)
 
 
-def refine(
-    matrix: Matrix, labels: IntArray, k: int, *, rounds: int = ROUNDS
-) -> tuple[IntArray, float]:
+def refine(matrix: Matrix, labels: IntArray, k: int) -> tuple[IntArray, float]:
     """Blocks after alternating steps of least squares, the best ones seen, and their objective.
 
     Objective: sum over ordered pairs of (A - Q)**2 less that of A**2. All nodes move at once, so a
     step may go uphill; then the best ones seen are given back.
     """
     best, least, waited = labels, math.inf, 0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         member = np.zeros((labels.size, k))
         member[np.arange(labels.size), labels] = 1
         sums: FloatArray = np.asarray(matrix @ member)

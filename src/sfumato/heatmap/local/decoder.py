@@ -144,7 +144,7 @@ class Evidence:
         """How many reports there are."""
         return float(self.counts.sum())
 
-    def rough_shares(self, steps: int = EM_STEPS) -> FloatArray:
+    def rough_shares(self) -> FloatArray:
         """Shares near the most likely ones: a few steps of expectation and maximisation from an even map.
 
         Where odds are high a few steps are enough, and the expansion needs them; where they are low
@@ -152,7 +152,7 @@ class Evidence:
         """
         even = 0.25**self.levels
         shares, more = even, np.float32(self.odds - 1)
-        for _ in range(steps):
+        for _ in range(EM_STEPS):
             score = np.zeros(shares.size)
             for begin in range(0, self.counts.size, AT_ONCE):
                 likely = self.likely[begin : begin + AT_ONCE].astype(np.float32)

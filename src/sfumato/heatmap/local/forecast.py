@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.local.odds import odds_below
 from sfumato.heatmap.local.rounds import Design, design
-from sfumato.privacy.accounting import Number, plain, written
+from sfumato.privacy.accounting import Number, written
 
 # Simulated local maps of 18 made-up cities of six kinds and of 8 real places, by what counts of the
 # information: low, middle and high of the earth mover's distance (in sides) and of Similarity, both at a blur
@@ -58,7 +58,7 @@ class LocalPlan:
             None for fewer or more than was simulated.
         similarity: The mass shared with the truth, likewise.
         hopeless_below: With fewer users at this epsilon a map is hopeless.
-        wanted: The Similarity that was wanted, if one was.
+        target: The Similarity that was asked for, if one was.
         required_users: The least users for it at this epsilon; None where no table reaches it.
         answer_bytes: About how long an answer is.
     """
@@ -67,7 +67,7 @@ class LocalPlan:
     emd: Expected | None
     similarity: Expected | None
     hopeless_below: int
-    wanted: float | None
+    target: float | None
     required_users: int | None
     answer_bytes: int
 
@@ -88,7 +88,7 @@ class LocalPlan:
             "similarity": None if self.similarity is None else asdict(self.similarity),
             "hopeless": self.hopeless,
             "hopeless_below": self.hopeless_below,
-            "wanted": self.wanted,
+            "wanted": self.target,
             "required_users": self.required_users,
             "answer_bytes": self.answer_bytes,
         }
@@ -122,67 +122,10 @@ def plan_local(users: int, epsilon: Number, *, target: float | None = None) -> L
         emd=_expected(users, each, 1),
         similarity=_expected(users, each, 2),
         hopeless_below=_users(_information(HOPELESS) or math.inf, each),
-        wanted=target,
+        target=target,
         required_users=None if wanted is None else _users(wanted, each),
         answer_bytes=150 + len(str(outputs)),
     )
-
-
-def plan_text(plan: LocalPlan) -> str:
-    """A plan in words.
-
-    Args:
-        plan: What `plan_local` returned.
-
-    Returns:
-        The lines, without a line end after the last.
-
-    """
-    asked, epsilon = plan.design, plain(plan.design.epsilon)
-    lines = [
-        f"{asked.users:,} devices, epsilon {epsilon} each, randomised on the device: nobody is trusted"
-    ]
-    if asked.cells:
-        first = round(float(asked.first_part) * asked.users)
-        lines.append(
-            f"round 1: about {first:,} devices over {4**asked.first_level} cells; round 2: the others, once, "
-            f"over {asked.cells} cells of about equal mass"
-        )
-    else:
-        lines.append(f"one round: all devices over {4**asked.first_level} cells")
-    if plan.emd is None or plan.similarity is None:
-        lines.append(
-            "how good the map will be is not known: so few, or so many, were not simulated"
-        )
-    else:
-        lines.append(
-            f"earth mover's distance {_told(plan.emd)} of a side, Similarity {_told(plan.similarity)} "
-            "(nine in ten simulated cities, or more)"
-        )
-    if plan.hopeless:
-        lines.append(
-            f"hopeless: below about {_about(plan.hopeless_below)} devices at this epsilon a map shares "
-            "less than half of its mass with the truth"
-        )
-    else:
-        lines.append(f"hopeless below about {_about(plan.hopeless_below)} devices at this epsilon")
-    if plan.wanted is not None:
-        lines.append(
-            f"Similarity {plan.wanted:g} takes about {_about(plan.required_users)} devices"
-            if plan.required_users is not None
-            else f"Similarity {plan.wanted:g} is beyond what was simulated"
-        )
-    return "\n".join(lines)
-
-
-def _about(users: int) -> str:
-    """Two digits, rounded up: cities differ by more than the third."""
-    step = 10 ** max(len(str(users)) - 2, 0)
-    return f"{-(-users // step) * step:,}"
-
-
-def _told(one: Expected) -> str:
-    return f"{one.middle:.2g} ({one.low:.2g} to {one.high:.2g})"
 
 
 def _expected(users: int, each: float, which: Literal[1, 2]) -> Expected | None:

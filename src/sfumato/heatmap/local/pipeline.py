@@ -1,4 +1,4 @@
-"""Local maps as a user means them: read a question, collect answers, write the next question or the map."""
+"""Local maps as a user means them: ask, collect answers, write the next question or the map."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import LineLog, check_writable, sync_folder, write_json
 from sfumato.heatmap.local.collect import AnswerDesk, Collector, Tally, read_answers
 from sfumato.heatmap.local.device_input import read_question
-from sfumato.heatmap.local.maps import OUTSIDE, LocalMap, ask_next, decode_answers
-from sfumato.heatmap.local.question import Question
+from sfumato.heatmap.local.maps import LocalMap, ask_next, decode_answers
+from sfumato.heatmap.local.question import Bounds, Question
+from sfumato.heatmap.local.render import counted_text, not_counted
+from sfumato.heatmap.local.rounds import Design, first_question
 from sfumato.heatmap.local.server import answer_server
 
 
@@ -41,6 +43,38 @@ class Collected:
         if self.map is not None:
             found["map"] = {k: v for k, v in self.map.to_json().items() if k != "tiles"}
         return found
+
+
+def ask_first(
+    design: Design,
+    out: str | Path,
+    *,
+    bounds: Bounds,
+    campaign: str,
+    overwrite: bool = False,
+) -> Question:
+    """Write the question of round 1, which devices answer.
+
+    Args:
+        design: Rounds, cells and patches: `plan_local(...).design`.
+        out: Where to write it.
+        bounds: Low x, low y, high x, high y of the map.
+        campaign: A name that no other campaign with these devices has.
+        overwrite: Whether a file that exists gives way.
+
+    Returns:
+        The question.
+
+    Raises:
+        InvalidParameter: There is no name; nothing was written.
+        InvalidInput: The file exists already, or cannot be written.
+
+    """
+    if not campaign:
+        raise InvalidParameter("a question needs a `campaign`: a name of its own; none was written")
+    asked = first_question(design, bounds=bounds, campaign=campaign)
+    write_json(out, asked.to_json(), overwrite=overwrite)
+    return asked
 
 
 def collect_answers(
@@ -135,9 +169,9 @@ def gather_answers(
     finally:
         log.close()
         tally = collector.tally
-        tell(f"{_count(tally)}, kept in {kept}")
+        tell(f"{counted_text(tally)}, kept in {kept}")
         # What did not count is kept nowhere: a flood of it is seen here or not at all.
-        for line in _not_counted(tally):
+        for line in not_counted(tally):
             tell(line)
 
 
@@ -173,47 +207,3 @@ def serve_answers(
                 server.handle_request()
 
     gather_answers(questions, answers=answers, source=source, tell=tell)
-
-
-def collected_text(result: Collected) -> str:
-    """What was collected, in words.
-
-    Args:
-        result: What `collect_answers` returned.
-
-    Returns:
-        The lines, without a line end after the last.
-
-    """
-    tally = result.tally
-    rounds = ", ".join(f"{one:,} in round {number}" for number, one in enumerate(tally.counted, 1))
-    lines = [f"{_count(tally)}: {rounds}"]
-    lines += _not_counted(tally)
-    if result.asked is not None:
-        lines.append(f"round 2 asks over {len(result.asked.cells)} cells of about equal mass")
-    if result.map is not None:
-        emd, alike = result.map.errors["emd"], result.map.errors["similarity"]
-        lines += [
-            f"{result.map.guarantee}",
-            f"off by {emd.low:.3f} to {emd.high:.3f} of a side in earth mover's distance; Similarity "
-            f"{alike.low:.2f} to {alike.high:.2f} (a chance of about 90%)",
-            OUTSIDE,
-        ]
-    lines += [f"wrote {one}" for one in result.files]
-    return "\n".join(lines)
-
-
-def _count(tally: Tally) -> str:
-    number = sum(tally.counted)
-    return "1 answer counts" if number == 1 else f"{number:,} answers count"
-
-
-def _not_counted(tally: Tally) -> list[str]:
-    refused = [
-        (tally.repeated, "the same answer again"),
-        (tally.conflicting, "a second answer of a device: its first one counts"),
-        (tally.not_asked, "of a device that this round does not ask"),
-        (tally.other_question, "to another question"),
-        (tally.malformed, "no answer, or in another device's name"),
-    ]
-    return [f"not counted: {count:,} ({why})" for count, why in refused if count]

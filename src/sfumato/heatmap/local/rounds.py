@@ -329,7 +329,7 @@ def disk_rows(channel: DiskChannel) -> BoolArray:
     return found
 
 
-def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
+def family_of(channel: Channel) -> BoolArray:
     """Reports that stand for all of a channel [report, cell], for expected information.
 
     All of them where they are few; else random sets of the size that its reports usually have, in
@@ -350,7 +350,7 @@ def family_of(channel: Channel, *, most: int = FAMILY) -> BoolArray:
     rng = generator(hashlib.sha256(f"sfumato.local.family|{cells}|{size}".encode()).digest())
     shifts = (np.arange(cells)[:, None] + np.arange(cells)[None]) % cells
     found = []
-    for _ in range(max(1, most // cells)):
+    for _ in range(max(1, FAMILY // cells)):
         base = np.zeros(cells, dtype=np.bool_)
         base[rng.choice(cells, size, replace=False)] = True
         found.append(base[shifts])

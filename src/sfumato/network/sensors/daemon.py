@@ -18,6 +18,8 @@ from sfumato.network.topics import client_id_of, level_of, readings_topic
 Watch = Callable[[str], None]
 """Is told what happens, in a sentence that has no reading in it."""
 
+LAST_WAIT = 10_000  # ms in the end for what the broker does not have yet
+
 
 class Publisher(Protocol):
     """What sends packets: at least once, the same bytes."""
@@ -218,10 +220,10 @@ def _connection(config: SensorConfig, up: bool) -> str:
     return f"the broker at {host}:{port} is away or refuses; packets wait on the disk"
 
 
-def _drained(client: MqttClient, clock: Clock, *, seconds: int = 10) -> None:
+def _drained(client: MqttClient, clock: Clock) -> None:
     """Wait until the broker, if it is there, has everything; the rest goes out with the next start."""
     client.connected.wait(timeout=2)
-    end = clock.now_ms() + 1000 * seconds
+    end = clock.now_ms() + LAST_WAIT
     while client.unacknowledged and client.connected.is_set() and clock.now_ms() < end:
         if not clock.wait_until(clock.now_ms() + 20):
             return

@@ -16,9 +16,9 @@ from typing import Any
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
 from sfumato.network.sensors.config import SensorConfig
-from sfumato.network.sensors.sensor import checked, wire_loss
+from sfumato.network.sensors.sensor import checked, law_name, wire_loss
 from sfumato.network.wire import WireLoss
-from sfumato.privacy import DiscreteGaussian, GaussianLaw, RoundedGaussianLaw
+from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
 from sfumato.privacy.accounting import double_above
 from sfumato.privacy.noise import sampler
 from sfumato.sensing.model import Site
@@ -108,13 +108,12 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         )
     place = site.sensors.names.index(sensor)
     gain = Fraction(float(site.gains[place]))
-    unit = gain / (
-        per_source * Fraction(2) ** plan.exponent
-    )  # lattice units in one of the site's unit
+    unit = gain / (per_source * Fraction(2) ** plan.exponent)  # of the lattice in one of the site
     moved = unit * site.step
     # The largest power of two with which the multiplier has at most 31 bits.
     shift = BITS - 1 - _floor_log2(moved)
-    multiplier = _down(moved * Fraction(2) ** shift)
+    # Down: a count that moves the unit less has at least the noise that was planned.
+    multiplier = math.floor(moved * Fraction(2) ** shift)
     off = Fraction(0) if level is None else level.of([sensor], None)[0]
     zero = round(off * unit * Fraction(2) ** shift)
     if not 1 <= shift <= MAX_SHIFT or abs(zero) >= 1 << MAX_SHIFT:
@@ -138,11 +137,6 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         float(plan.sigma / gain * per_source),
         float(1 / unit),
     )
-
-
-def _down(number: Fraction) -> int:
-    """Towards less movement, so that there is at least the noise that was planned."""
-    return math.floor(number)
 
 
 def _floor_log2(number: Fraction) -> int:
@@ -208,11 +202,10 @@ def write_device_table(config: SensorConfig, path: str | Path) -> DeviceTable:
             raise
         lattices = ()  # one sigma for all: a device that knows more of its sensor computes units itself
     sigma = double_above(plan.width)
-    discrete = isinstance(plan.mechanism, DiscreteGaussian)
-    table = device_table(GaussianLaw(sigma) if discrete else RoundedGaussianLaw(sigma))
+    name = law_name(plan)
+    table = device_table(GaussianLaw(sigma) if name == "gaussian" else RoundedGaussianLaw(sigma))
     write_file(path, table)
     exactly = Fraction(sigma)
-    name = "gaussian" if discrete else "rounded-gaussian"
     law = f"{name}|{exactly.numerator}/{exactly.denominator}"
     cost = wire_loss(plan.cost, up=True)
     return DeviceTable(

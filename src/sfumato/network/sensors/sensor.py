@@ -100,7 +100,7 @@ class Sensor:
     @property
     def inputs(self) -> tuple[str, ...]:
         """What must be read for a round: the sensors, and the public baseline if the site has one."""
-        return needed(self.config, self.site)
+        return required_names(self.config, self.site)
 
     def last_round(self) -> int:
         """The last round that was paid for or waits, or lies before `begin`; 0 if there is none."""
@@ -288,7 +288,7 @@ def law_name(plan: NoisePlan) -> LawName:
     return "gaussian" if isinstance(plan.mechanism, DiscreteGaussian) else "rounded-gaussian"
 
 
-def needed(config: SensorConfig, site: Site) -> tuple[str, ...]:
+def required_names(config: SensorConfig, site: Site) -> tuple[str, ...]:
     """What must be read for a round: the sensors, and the public baseline if the site has one."""
     running = "" if site.level is None else site.level.running
     return (*config.sensors, running) if running else config.sensors

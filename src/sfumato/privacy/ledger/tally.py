@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import LedgerDamaged, LedgerError, LedgerMismatch, SfumatoError
-from sfumato.privacy.accounting.units import Clock, ValueColumns, period_of, told_by
+from sfumato.privacy.accounting.units import Clock, ValueColumns, told_by
 from sfumato.privacy.ledger.accounts import REST, WHOLE, Accounts, Key
 from sfumato.privacy.ledger.guarded import Table
 from sfumato.privacy.ledger.release import Entry
@@ -96,11 +96,6 @@ class Tally:
             "closed": None if self.closed is None else self.closed.to_json(),
             "spent": self.accounts.to_json(),
         }
-
-    @property
-    def clockless(self) -> bool:
-        """Whether it was charged before clocks were written down, though its unit names a period."""
-        return period_of(self.header.unit) is not None and self.entries > 0 and self.clock is None
 
 
 def tally_of(first: Row, rows: Iterable[Row], name: str, *, in_memory: bool = False) -> Tally:

@@ -138,16 +138,9 @@ def fit_field(
         raise InvalidParameter(
             "an offset needs 2 sensors or more to be told from, got 1; no field was fitted"
         )
+    mean, noise = combine(rounds, noises)
     scene = _Scene(
-        operator,
-        rounds,
-        noises,
-        *combine(rounds, noises),
-        max_mass,
-        offset,
-        count,
-        min_sigma,
-        laplace,
+        operator, rounds, noises, mean, noise, max_mass, offset, count, min_sigma, laplace
     )
     bad = _faulty_sensors(
         scene, operator if tried is None else operator.with_time(tried[0]), once=tried is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -101,30 +102,23 @@ def _bound(count: int, square: float) -> float:
 
 @lru_cache(maxsize=8)
 def _sums(count: int) -> FloatArray:
-    chance, found = generator(0), list[FloatArray]()
-    left = _draws(count)
-    while left:
-        some = min(left, max(1, (1 << 20) // count))
-        noise = chance.laplace(scale=math.sqrt(0.5), size=(some, count))
-        found.append(np.square(noise).sum(axis=1))
-        left -= some
-    return np.concatenate(found)
-
-
-def _draws(count: int) -> int:
-    return int(min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // count)))
+    return np.concatenate([np.square(noise).sum(axis=1) for noise in _noise(count)])
 
 
 def _made_up(readings: int, found: Range) -> tuple[FloatArray, FloatArray]:
     """What noise has for squares, outside and inside of the range: sorted by nothing."""
-    chance = generator(0)
     outside, inside = list[FloatArray](), list[FloatArray]()
-    left = _draws(readings)
-    while left:
-        some = min(left, max(1, (1 << 20) // readings))
-        noise = chance.laplace(scale=math.sqrt(0.5), size=(some, readings))
-        within = np.square(found.into(noise.T)).sum(axis=1)
-        inside.append(within)
-        outside.append(np.square(noise).sum(axis=1) - within)
-        left -= some
+    for noise in _noise(readings):
+        inside.append(np.square(found.into(noise.T)).sum(axis=1))
+        outside.append(np.square(noise).sum(axis=1) - inside[-1])
     return np.concatenate(outside), np.concatenate(inside)
+
+
+def _noise(count: int) -> Iterator[FloatArray]:
+    """Made-up noise of so many readings, deviation 1, each time the same: rows, some megabytes at a time."""
+    chance = generator(0)
+    left = int(min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // count)))
+    while left:
+        some = min(left, max(1, (1 << 20) // count))
+        yield chance.laplace(scale=math.sqrt(0.5), size=(some, count))
+        left -= some

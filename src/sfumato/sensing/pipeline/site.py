@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato._random import generator
-from sfumato.errors import ExistsAlready, InvalidParameter
-from sfumato.files import write_table
+from sfumato.errors import InvalidParameter
+from sfumato.files import new_folder, write_table
 from sfumato.privacy import Ledger, Loss, MovedMass, SwappedCells
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.model.level import level_of, with_unit
@@ -338,10 +338,7 @@ def _write_simulation(result: SimulationResult, folder: Path) -> None:
     from sfumato.spaces import Graph
 
     made, space = result.site, result.site.operator.space
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise ExistsAlready(f"{folder} exists already and is kept; choose a new folder") from None
+    new_folder(folder)
     made.write(folder / "site.json")
     rows = [*zip(made.sensors.names, result.readings.tolist(), strict=True)]
     if made.level is not None and made.level.running:

@@ -123,12 +123,10 @@ def choose_noise(
             )
         found = noise_each(site, keep=keep, offset=offset)
         return NoiseChoice("each" if found.used else "one", asked, "asked", found)
-    if asked == "one":
-        return NoiseChoice(
-            "each" if has_each(site) else "one", asked, "has" if has_each(site) else "asked"
-        )
     if has_each(site):
         return NoiseChoice("each", asked, "has")
+    if asked == "one":
+        return NoiseChoice("one", asked, "asked")
     barred = _barred(site, loss, calibration, compares=compares)
     if barred is not None:
         return NoiseChoice("one", asked, barred)

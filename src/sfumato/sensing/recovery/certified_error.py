@@ -149,9 +149,8 @@ def ranked_directions(
     m, n = operator.shape
     cells = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
     columns = operator.columns(cells)
-    level = gains_of(operator) / np.linalg.norm(
-        gains_of(operator)
-    )  # the way an offset moves readings
+    level = gains_of(operator)
+    level = level / np.linalg.norm(level)  # the way an offset moves readings
     if offset:
         columns = columns - np.outer(level, level @ columns)
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)

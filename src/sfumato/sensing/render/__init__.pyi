@@ -17,10 +17,17 @@ from .rounds import place_words, round_words, rounds_lines, rounds_text
 from .rounds_page import draw_rounds
 from .site_drawing import site_view
 from .track import track_lines, track_text
-from .whisper import whisper_plan_text, whisper_text
+from .whisper import (
+    answers_remark,
+    simulated_remark,
+    whisper_plan_text,
+    whisper_price,
+    whisper_text,
+)
 from .words import percent
 
 __all__ = [
+    "answers_remark",
     "calibration_lines",
     "draw_recovery",
     "draw_rounds",
@@ -43,6 +50,7 @@ __all__ = [
     "round_words",
     "rounds_lines",
     "rounds_text",
+    "simulated_remark",
     "simulation_remark",
     "site_remarks",
     "site_view",
@@ -51,5 +59,6 @@ __all__ = [
     "track_text",
     "unsealed",
     "whisper_plan_text",
+    "whisper_price",
     "whisper_text",
 ]

@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sfumato.sensing.render.words import percent
 from sfumato.sensing.results.whisper import WhisperResult
 from sfumato.sensing.results.whisper_plan import WhisperPlan
 
+if TYPE_CHECKING:
+    from sfumato.sensing.pipeline.whisper import SimulatedWhisper, WhisperCost
+    from sfumato.sensing.whisper.answers import WhisperAnswers
+
 MAX_NODES = 8  # that are named
+
+
+def whisper_price(planned: WhisperCost) -> str:
+    """What a release of answers would cost.
+
+    Args:
+        planned: What `whisper_cost` found.
+
+    Returns:
+        One line.
+    """
+    often = f"each answer flipped with {percent(planned.flipped)}"
+    return f"would cost {planned.cost} for each node, {often}; nothing was read or charged"
+
+
+def answers_remark(released: WhisperAnswers) -> str:
+    """How many answers were released, and what was promised.
+
+    Args:
+        released: What `release_whisper` released.
+
+    Returns:
+        One line.
+    """
+    return f"released {released.count} answers, {released.statement}"
+
+
+def simulated_remark(made: SimulatedWhisper) -> str:
+    """How many have heard a whisper that was made up.
+
+    Args:
+        made: What `simulate_whisper` made up.
+
+    Returns:
+        One line.
+    """
+    heard = f"{int(made.heard.sum())} of {made.graph.size} nodes"
+    return f"made up a whisper that {heard} have heard"
 
 
 def whisper_text(result: WhisperResult) -> str:

@@ -64,6 +64,16 @@ class WhisperAnswers:
             return next(iter(promised))
         return "; ".join(f"{count} with {promise}" for promise, count in promised.items())
 
+    @property
+    def count(self) -> int:
+        """How many answered."""
+        return int((self.answers != SILENT).sum())
+
+    def summary(self) -> dict[str, Any]:
+        """How many answered, what was promised, and with what chance each answer is flipped."""
+        flipped = float(RandomisedResponse(self.epsilon).law[1])
+        return {"answers": self.count, "statement": self.statement, "flipped": flipped}
+
     def to_json(self) -> dict[str, Any]:
         """The receipt with the graph beside it, so that `ledger verify --against` reads it as a release."""
         if len(self.receipts) != 1:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato._random import generator
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.files import column_of, read_rows
+from sfumato.files import column_of, new_folder, read_rows, write_table
 from sfumato.sensing.pipeline.whisper.release import connected_graph
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
@@ -146,12 +146,20 @@ def _start(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedWhisper:
-    """A synthetic network and who in it has heard a whisper that began at `start`."""
+    """A synthetic network and who in it has heard a whisper that began at `start`; its files, if any."""
 
     graph: Graph
     names: tuple[str, ...]
     heard: IntArray
     start: str
+    folder: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The files; without a folder what they would hold, rows without their headers."""
+        tables = self.tables()
+        if self.folder is None:
+            return {name: [list(row) for row in rows] for name, (_, rows) in tables.items()}
+        return {name: str(self.folder / f"{name}.csv") for name in tables}
 
     def tables(self) -> dict[str, tuple[list[str], list[tuple[str, ...]]]]:
         """What `whisper simulate` writes: edges, answers and the start, each a header and rows."""
@@ -172,6 +180,7 @@ def simulate_whisper(
     nodes: int = 200,
     mouth_to_mouth: float | None = None,
     seed: int | None = None,
+    folder: str | Path | None = None,
 ) -> SimulatedWhisper:
     """Make up a network and a whisper that began somewhere in it.
 
@@ -181,9 +190,13 @@ def simulate_whisper(
         mouth_to_mouth: The chance with which it runs along each edge; None means that it spreads as
             the model of `find_whisper` has it.
         seed: Seed of the draws; None means another whisper each time.
+        folder: A new folder for edges.csv, answers.csv and start.csv.
 
     Returns:
         The network, who has heard, and where it began.
+
+    Raises:
+        ExistsAlready: The folder exists already; nothing was written.
     """
     rng = generator(seed)
     if graph is None:
@@ -200,4 +213,11 @@ def simulate_whisper(
         heard = whisper_spread(net, start, spread=Spread(2 / degree, net.size / 4), rng=rng)
     else:
         heard = whisper_cascade(net, start, chance=mouth_to_mouth, rng=rng)
-    return SimulatedWhisper(net, names, heard, names[start])
+    made = SimulatedWhisper(
+        net, names, heard, names[start], None if folder is None else Path(folder)
+    )
+    if made.folder is not None:
+        new_folder(made.folder)
+        for name, (header, rows) in made.tables().items():
+            write_table(made.folder / f"{name}.csv", header, rows)
+    return made

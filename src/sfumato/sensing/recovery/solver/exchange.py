@@ -26,6 +26,8 @@ from sfumato.sensing.recovery.solver.price import SLACK, worth_adding
 WORK = 1 << 32
 """Products in one step of the interior point up to which a block may have all cells."""
 
+ROUNDS = 60
+"""Blocks that are tried at most."""
 NONE: IntArray = np.zeros(0, dtype=np.int64)
 _EMPTY: FloatArray = np.zeros((0, 0))
 
@@ -75,7 +77,7 @@ class _Solved:
     full: IntArray
 
 
-def exchange(problem: Problem, *, everywhere: bool = False, rounds: int = 60) -> Vertex:
+def exchange(problem: Problem, *, everywhere: bool = False) -> Vertex:
     """A vertex whose dual vector prices no cell above 1, or a ray that no cell can turn.
 
     With `everywhere` the first block has all cells.
@@ -89,7 +91,7 @@ def exchange(problem: Problem, *, everywhere: bool = False, rounds: int = 60) ->
     )
     units = _units(problem, block)
     guess, mu = np.zeros(0), 0.0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         found = _solve(problem, block, units, guess, mu)
         if found.status == LOST:
             break

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 from experiments.sensors import doubts
@@ -73,6 +76,10 @@ def test_a_quick_table_of_scenes() -> None:
     assert lines[2].startswith("| all is well | 0% of 1")
 
 
+TOLD = r"(?P<share>\d+)% of (?P<of>\d+) \(± (?P<error>\d+\.\d)%\)"
+"""How a share is told, with the counts behind it and its standard error."""
+
+
 @pytest.mark.unit
 def test_quick_tables_of_doubts() -> None:
     """Each walk is in one row of its kind, and each band in one row of a number and in that of all."""
@@ -80,6 +87,14 @@ def test_quick_tables_of_doubts() -> None:
     walks = [int(line[3]) for line in walked]
     assert [sum(walks[:2]), sum(walks[2:])] == [1, 1]
     held = [line.split(" | ") for line in doubts.band_table(1).splitlines()[2:]]
-    bands = [int(line[2].split(" of ")[-1]) if " of " in line[2] else 0 for line in held]
-    assert sum(bands[:3]) == bands[3]
-    assert sum(bands[4:7]) == bands[7] == 4
+    for column in (2, 4):  # a half for known masses, and a fifth
+        told = [re.fullmatch(TOLD, line[column]) for line in held]
+        bands = [int(one["of"]) if one else 0 for one in told]
+        assert all(one or line[column] == "-" for one, line in zip(told, held, strict=True))
+        assert sum(bands[:3]) == bands[3] > 0
+        assert sum(bands[4:7]) == bands[7] > 0
+        assert column != 2 or bands[7] == 4
+        for one in filter(None, told):
+            # The standard error of a share of 90 %, in percent.
+            assert float(one["error"]) == pytest.approx(30 / math.sqrt(int(one["of"])), abs=0.05)
+            assert 0 <= int(one["share"]) <= 100

@@ -52,6 +52,19 @@ def test_the_smallest_balls_come_first_and_hold_their_share() -> None:
 
 
 @pytest.mark.unit
+def test_of_balls_as_small_the_one_around_its_sources_is_told() -> None:
+    """Half of the draws are in cell 52, a quarter in 50 and 54 each.
+
+    Of balls of two cells and a half that around 50 holds 3/4, and is the first; that around 52 holds all.
+    """
+    cells = np.repeat([50, 52, 54], [MANY // 4, MANY // 2, MANY // 4])[:, np.newaxis]
+    (found,) = bands(counted(cells), level=0.7)
+    assert found.radius == pytest.approx(0.025)
+    assert found.place[0] == LINE.space.positions[52]
+    assert found.probability == pytest.approx(1 - math.sqrt(0.7 * 0.3 / MANY))
+
+
+@pytest.mark.unit
 def test_draws_without_a_second_source_have_no_second_band() -> None:
     cells = np.tile([[20, 70], [20, -1], [20, -1], [20, 70], [20, 70]], (MANY // 5, 1))
     assert len(bands(counted(cells))) == 1

@@ -26,8 +26,9 @@ def bands(
 ) -> tuple[CredibleRegion, ...]:
     """The places that have a source near them with this probability, the surest first.
 
-    The first band is the smallest ball that holds a source in a share `level` of the draws. Each
-    draw's source nearest to its center is then taken away, and the next ball is found in what is
+    The first band is the smallest ball that holds a source in a share `level` of the draws; where
+    several are as small, as on coarse grids, the one whose center is nearest to sources on average.
+    Each draw's source nearest to its center is then taken away, and the next ball is found in what is
     left, until it would be wider than a quarter of the space. Sources stand anywhere in a cell, so a
     band holds whole cells of a line or a grid, not their middles alone. Where cells stand for
     others, radii have their reach added. Each band is a statement of its own: that all of them hold together is
@@ -71,7 +72,7 @@ def bands(
         below = np.cumsum(left.weights[order], axis=0)
         enough = (below >= asked - 1e-12).argmax(axis=0)
         radii = apart[order[enough, np.arange(len(places))], np.arange(len(places))]
-        best = int(np.argmin(radii))
+        best = _smallest(radii, apart, left.weights)
         # Where a few cells are the whole space, one of them is wide.
         if not radii[best] <= max(widest, float(half.max())):
             break
@@ -91,6 +92,15 @@ def _believed(beliefs: SourcePosterior, known: float) -> SourcePosterior:
     largest = ((beliefs.masses == beliefs.max_mass) | (beliefs.cells < 0)).all(axis=1)
     weights = beliefs.weights * np.where(largest, known, 1 - known)
     return replace(beliefs, weights=weights / weights.sum())
+
+
+def _smallest(radii: FloatArray, apart: FloatArray, weights: FloatArray) -> int:
+    """The smallest ball; of those as small, the one whose center has sources nearest to it."""
+    if not np.isfinite(radii.min()):
+        return 0
+    equal = np.flatnonzero(radii <= radii.min() * (1 + 1e-12))
+    away = weights @ np.minimum(apart[:, equal], radii[equal])
+    return int(equal[np.argmin(away)])
 
 
 def _extent(operator: Operator) -> float:

@@ -12,6 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+# Libraries, modules and collected tests stay: to look for cycles among them while they are read took a
+# fifth of reading them. It is looked for again once all is collected.
+gc.disable()
+
 # Bytecode is kept, whatever the machine says: without it every worker, every saboteur and every process
 # that a test starts compiles the package again, and pytest rewrites 9,000 assertions in each of them.
 if sys.dont_write_bytecode:
@@ -82,6 +86,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     # What libraries made since then was walked after every 700 new objects: a twelfth of what tests took.
     gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
     # What is frozen is not freed at the end, and one library says so at length: but pytest's own collections,
     # a second for each process, need not see it.

@@ -160,6 +160,7 @@ def build_commands() -> None:
 
 def main() -> None:
     """Read everything, then be the command as often as it is called."""
+    gc.disable()
     for name in READ:
         importlib.import_module(name)
     # numba reads its typing rules when it first compiles; no thread is started, as a fork needs it.
@@ -174,6 +175,7 @@ def main() -> None:
         build_commands()
     # A fork that collected garbage among all of this would copy all of this.
     gc.freeze()
+    gc.enable()
     serve(socket.socket(fileno=int(sys.argv[1])))
     if where := os.environ.pop(END_AT, ""):
         sys.path.append(str(ROOT))

@@ -46,6 +46,7 @@ def run(saboteur: str, test: str, out: str) -> int:
 
 def main() -> None:
     """Read [saboteur, test, file] a line, answer with the exit code."""
+    gc.disable()
     for name in SLOW:
         try:
             importlib.import_module(name)
@@ -57,6 +58,7 @@ def main() -> None:
     inspect.getmodule(compile("", "no such file", "exec"))
     # A fork that collected garbage among all of this would copy all of this.
     gc.freeze()
+    gc.enable()
     for line in sys.stdin:
         print(run(*json.loads(line)), flush=True)
     os._exit(0)  # what is frozen is not freed, and one library says so at length

@@ -241,6 +241,7 @@ def deaths(name: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
+    gc.disable()
     house = importlib.import_module("sfumato")
     for module in pkgutil.walk_packages(house.__path__, "sfumato."):
         importlib.import_module(module.name)
@@ -248,6 +249,7 @@ def main() -> None:
         importlib.import_module(name)
     build_commands()
     gc.freeze()
+    gc.enable()
     for name in JOBS:
         for record in deaths(name, Path(sys.argv[1]) / name):
             print(json.dumps({"job": name, **record}))

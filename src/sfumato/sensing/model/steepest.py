@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import mul
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermeval
@@ -246,13 +247,7 @@ class Jet:
 def in_corners(jets: list[Jet]) -> Iterator[list[FloatArray]]:
     """The tangents in each corner of the boxes, where what is convex is largest."""
     for signs in itertools.product((-1.0, 1.0), repeat=len(jets[0].first)):
-        moved = []
-        for jet in jets:
-            column = jet.value.copy()
-            for sign, slope in zip(signs, jet.first, strict=True):
-                column += sign * slope
-            moved.append(column)
-        yield moved
+        yield [sum(map(mul, signs, jet.first), start=jet.value) for jet in jets]
 
 
 def _corners(jets: list[Jet]) -> FloatArray:

@@ -18,7 +18,7 @@ from sfumato.heatmap.analysis.zones import ZoneTotal
 from sfumato.heatmap.planning_results import PlannedRelease, four_bounds
 from sfumato.heatmap.pooling_results import PooledMap, PoolResult
 from sfumato.heatmap.private_map import FORMAT, HeatmapRelease
-from sfumato.privacy import Loss
+from sfumato.privacy import Bound, Ledger, Loss
 from sfumato.privacy.accounting import decode_loss, encode
 from sfumato.privacy.ledger import Entry
 
@@ -78,6 +78,36 @@ class ReleaseResult:
     known_noise: Mapping[str, NoiseMark] | None = field(default=None, repr=False, compare=False)
     periods: tuple[str, ...] = ()
     drawn_with: WriteOptions | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        maps: tuple[HeatmapRelease, ...],
+        ledger: Ledger,
+        *,
+        bound: Bound,
+        team: str,
+        written: tuple[str, ...],
+        made_before: bool = False,
+        drawn_with: WriteOptions | None = None,
+    ) -> ReleaseResult:
+        """What a release gave that a ledger paid for and whose files are written."""
+        first = maps[0]
+        return cls(
+            first.statement,
+            first.method,
+            first.parameters,
+            first.receipt.entry,
+            first.guarantee.loss,
+            ledger.left(bound=bound, team=team),
+            first.area.bounds,
+            str(ledger.path),
+            written,
+            maps,
+            made_before=made_before,
+            periods=bound.periods or (),
+            drawn_with=drawn_with,
+        )
 
     @property
     def errors(self) -> Mapping[str, MapError]:

@@ -24,6 +24,15 @@ def page_style(*names: str) -> str:
     return "".join((place / f"{name}.css").read_text(encoding="utf-8") for name in names)
 
 
+def player_script() -> str:
+    """What pages that play have in common: buttons, slider, bars and keys.
+
+    Returns:
+        The text of a script that goes before the page's own.
+    """
+    return (files("sfumato.figures.pages") / "player.js").read_text(encoding="utf-8")
+
+
 def filled_page(
     template: str, *, style: str, script: str, words: Mapping[str, str], data: Any
 ) -> bytes:

@@ -1,17 +1,16 @@
-"use strict";
 // Plays the rounds of this page. Everything it shows is in the page; nothing is fetched.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
-  const view = get("view"), slider = get("slider"), bars = get("bars"), pen = view.getContext("2d");
+  const view = get("view"), bars = get("bars"), pen = view.getContext("2d");
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const dark = matchMedia("(prefers-color-scheme: dark)"), still = matchMedia("(prefers-reduced-motion: reduce)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const count = data.rounds.length, last = count - 1;
   const palettes = { masses: bytes(data.palettes.masses), readings: bytes(data.palettes.readings) };
   const [lowX, lowY, highX, highY] = data.box, [least, most] = data.span;
   const under = new Image();
-  let now = 0, clock = 0;
+  let now = 0;
 
   const color = (name, part) => {
     const c = 3 * Math.round(255 * Math.max(0, Math.min(1, part))), p = palettes[name];
@@ -238,36 +237,19 @@
     }
   };
 
-  // -- hands and keys
+  // -- one of them, and all in turn
 
   const show = (i) => {
-    now = (i + count) % count;
+    now = i;
     const one = data.rounds[now];
-    slider.value = String(now);
-    slider.setAttribute("aria-valuetext", one.name);
+    get("slider").setAttribute("aria-valuetext", one.name);
     get("period").textContent = one.name;
     get("words").textContent = one.words;
     document.title = `${one.name} · ${data.title}`;
     draw();
     drawBars();
   };
-  const pause = () => { clearInterval(clock); clock = 0; get("play").textContent = "Play"; get("period").setAttribute("aria-live", "polite"); };
-  const play = () => {
-    if (count < 2) return;
-    get("period").setAttribute("aria-live", "off");  // nobody wants every round read out
-    get("play").textContent = "Pause";
-    clock = setInterval(() => show(now + 1), still.matches ? 1500 : data.pace);
-  };
-  const toggle = () => (clock ? pause() : play());
-  const go = (i) => { pause(); show(i); };
-  get("play").addEventListener("click", toggle);
-  get("back").addEventListener("click", () => go(now - 1));
-  get("next").addEventListener("click", () => go(now + 1));
-  slider.addEventListener("input", () => go(Number(slider.value)));
-  bars.addEventListener("click", (event) => {
-    const box = bars.getBoundingClientRect();
-    go(Math.max(0, Math.min(last, Math.floor(((event.clientX - box.left) / box.width) * count))));
-  });
+  const played = player({ count, pace: data.pace, show });
   view.addEventListener("mousemove", (event) => {
     const box = view.getBoundingClientRect(), part = WIDE / box.width;
     const x = (event.clientX - box.left) * part, y = (event.clientY - box.top) * part;
@@ -279,25 +261,15 @@
     const value = best < 0 ? null : data.rounds[now].readings[best];
     get("readout").textContent = best < 0 ? "Point at a sensor to read it." : `${data.sensorNames[best]}: ${value === null ? "not read in this round" : short(value)}`;
   });
-  const keys = { ArrowLeft: () => go(now - 1), ArrowRight: () => go(now + 1), Home: () => go(0), End: () => go(last), " ": toggle };
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
-    const at = event.target && event.target.tagName;
-    if ((at === "INPUT" && event.key !== " ") || (at === "BUTTON" && event.key === " ") || at === "SUMMARY") return;
-    event.preventDefault();
-    keys[event.key]();
-  });
-  dark.addEventListener("change", () => show(now));
+  dark.addEventListener("change", played.again);
   new ResizeObserver(drawBars).observe(bars);
 
   view.width = WIDE * ratio; view.height = HIGH * ratio;
   names();
   legend();
-  const asked = /^#frame=(\d+)$/.exec(location.hash);
-  now = asked ? Math.min(last, Number(asked[1])) : 0;
   under.addEventListener("load", draw);
   if (data.image) under.src = data.image.uri;
-  show(now);
+  played.again();
   document.body.dataset.loaded = "yes";
-  if (!asked && !still.matches) play();
+  played.begin();
 })();

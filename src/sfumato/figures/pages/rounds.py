@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.pages.fill import filled_page, page_style
+from sfumato.figures.pages.fill import filled_page, page_style, player_script
 from sfumato.figures.style import FOUND, SURE, TOPS, blues, round_number, warm
 
 Box = tuple[float, float, float, float]
@@ -126,7 +126,7 @@ def rounds_page(page: RoundsPage, rounds: Sequence[PageRound]) -> bytes:
     return filled_page(
         template,
         style=page_style("page", "timelapse", "rounds"),
-        script=script,
+        script=player_script() + script,
         words=words,
         data=_data(page, rounds),
     )

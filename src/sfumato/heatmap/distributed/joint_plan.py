@@ -219,19 +219,14 @@ class JointPlan:
         maps = sharpened_maps(maps, plan.prior, warn=warn)
         written = write_maps(maps, plan.outputs, watch=say)
         run.delivered()
-        first = maps[0]
-        released = ReleaseResult(
-            first.statement,
-            first.method,
-            first.parameters,
-            first.receipt.entry,
-            first.guarantee.loss,
-            ledger.left(bound=plan.bound, team=plan.asked.team),
-            first.area.bounds,
-            str(ledger.path),
-            written,
+        released = ReleaseResult.of(
             maps,
+            ledger,
+            bound=plan.bound,
+            team=plan.asked.team,
+            written=written,
             made_before=run.made_before,
+            drawn_with=plan.outputs.options,
         )
         return JointResult(
             released,

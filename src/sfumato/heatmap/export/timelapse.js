@@ -1,15 +1,13 @@
-"use strict";
 // Plays the maps of this page. Everything it shows is in the page; nothing is fetched.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const get = (id) => document.getElementById(id);
-  const view = get("view"), slider = get("slider"), bars = get("bars");
+  const view = get("view"), bars = get("bars");
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const count = data.names.length, last = count - 1, [wide, high] = data.size;
   const greys = new Array(count), pen = view.getContext("2d");
-  let now = 0, clock = 0, colors;
+  let now = 0, colors;
 
   // -- the map
 
@@ -158,56 +156,29 @@
     }));
   };
 
-  // -- hands and keys
+  // -- one of them, and all in turn
 
   const show = (i) => {
-    now = (i + count) % count;
-    slider.value = String(now);
-    slider.setAttribute("aria-valuetext", data.names[now]);
+    now = i;
+    get("slider").setAttribute("aria-valuetext", data.names[now]);
     get("period").textContent = data.names[now];
     get("under").textContent = `About ${many(data.totals[now])} ${data.units} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
     document.title = `${data.names[now]} · ${data.title}`;
     draw();
     drawBars();
-    if (colors) legend();
+    legend();
   };
-  const pause = () => { clearInterval(clock); clock = 0; get("play").textContent = "Play"; get("period").setAttribute("aria-live", "polite"); };
-  const play = () => {
-    if (count < 2) return;
-    get("period").setAttribute("aria-live", "off");  // nobody wants every frame read out
-    get("play").textContent = "Pause";
-    clock = setInterval(() => show(now + 1), still.matches ? 1500 : data.pace);
-  };
-  const toggle = () => (clock ? pause() : play());
-  const go = (i) => { pause(); show(i); };
-  get("play").addEventListener("click", toggle);
-  get("back").addEventListener("click", () => go(now - 1));
-  get("next").addEventListener("click", () => go(now + 1));
-  slider.addEventListener("input", () => go(Number(slider.value)));
-  bars.addEventListener("click", (event) => {
-    const box = bars.getBoundingClientRect();
-    go(Math.max(0, Math.min(last, Math.floor(((event.clientX - box.left) / box.width) * count))));
-  });
-  const keys = { ArrowLeft: () => go(now - 1), ArrowRight: () => go(now + 1), Home: () => go(0), End: () => go(last), " ": toggle };
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
-    const at = event.target && event.target.tagName;
-    if ((at === "INPUT" && event.key !== " ") || (at === "BUTTON" && event.key === " ") || at === "SUMMARY") return;
-    event.preventDefault();
-    keys[event.key]();
-  });
-  const recolor = () => { colors = bytes(data.palettes[dark.matches ? "dark" : "light"]); legend(); show(now); };
+  const frames = player({ count, pace: data.pace, show });
+  const recolor = () => { colors = bytes(data.palettes[dark.matches ? "dark" : "light"]); frames.again(); };
   dark.addEventListener("change", recolor);
   new ResizeObserver(drawBars).observe(bars);
 
   // The map in the ground's proportions, its longer side 900 points.
   const scale = 900 / Math.max(wide, high * data.stretch);
   view.width = Math.round(wide * scale); view.height = Math.round(high * data.stretch * scale);
-  const asked = /^#frame=(\d+)$/.exec(location.hash);
-  now = asked ? Math.min(last, Number(asked[1])) : 0;
   recolor();
   under.addEventListener("load", draw);
   if (data.under) under.src = data.under;
   load(0);
-  if (!asked && !still.matches) play();
+  frames.begin();
 })();

@@ -20,6 +20,7 @@ from sfumato.figures import (
     filled_page,
     page_style,
     place_marks,
+    player_script,
     round_number,
     scale_bar,
     shade_script,
@@ -105,7 +106,7 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
     return filled_page(
         template,
         style=page_style("page", "timelapse"),
-        script=shade_script() + script,
+        script=player_script() + shade_script() + script,
         words=words,
         data=_data(maps, title, ground),
     )

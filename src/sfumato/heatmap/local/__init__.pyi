@@ -12,13 +12,14 @@ from .collect import AnswerDesk, Collector, Tally, read_answers
 from .decoder import GAUSSIAN, Evidence, decode
 from .device import Answer, LocalAnswer, RandomBytes, answer, report_of
 from .device_input import read_bounds, read_places, read_question
-from .forecast import FORECAST_TABLE, LocalPlan, plan_local, told_by
+from .forecast import FORECAST_TABLE, plan_local, told_by
 from .maps import LocalMap, ask_next, decode_answers
 from .odds import Report, odds_below
-from .pipeline import Collected, ask_first, collect_answers, gather_answers, serve_answers
+from .pipeline import ask_first, collect_answers, gather_answers, serve_answers
 from .poisoning import PoisoningBound, poisoning_bound
 from .question import FINEST_CELL, Question
 from .render import collected_text, plan_text
+from .results import Collected, LocalPlan
 from .rounds import (
     Design,
     design,

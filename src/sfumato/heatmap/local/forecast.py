@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import bisect
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap.local.odds import odds_below
-from sfumato.heatmap.local.rounds import Design, design
-from sfumato.privacy.accounting import Number, written
+from sfumato.heatmap.local.results import Expected, LocalPlan
+from sfumato.heatmap.local.rounds import design
+from sfumato.privacy.accounting import Number
 
 # Simulated local maps of 18 made-up cities of six kinds and of 8 real places, by what counts of the
 # information: low, middle and high of the earth mover's distance (in sides) and of Similarity, both at a blur
@@ -37,61 +37,6 @@ KNOWN, KNOWN_POWER, FEWEST_USERS = 0.6, 1.9, 30
 # A map of less than this Similarity, in the middle of its forecast, is hopeless: it shares less than
 # half of its mass with the truth.
 HOPELESS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """A number that a map will have: its middle, and where nine in ten simulated maps lay, or more."""
-
-    middle: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class LocalPlan:
-    """What is asked of so many users at an epsilon, and what their map will be worth.
-
-    Attributes:
-        design: Rounds, cells and patches.
-        emd: Earth mover's distance to the truth, in sides of the map, both smoothed by 0.02 sides;
-            None for fewer or more than was simulated.
-        similarity: The mass shared with the truth, likewise.
-        hopeless_below: With fewer users at this epsilon a map is hopeless.
-        target: The Similarity that was asked for, if one was.
-        required_users: The least users for it at this epsilon; None where no table reaches it.
-        answer_bytes: About how long an answer is.
-    """
-
-    design: Design
-    emd: Expected | None
-    similarity: Expected | None
-    hopeless_below: int
-    target: float | None
-    required_users: int | None
-    answer_bytes: int
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether there are too few users for any map."""
-        return self.design.users < self.hopeless_below
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it; epsilon as an exact fraction."""
-        plan = asdict(self.design)
-        plan["epsilon"], plan["odds"] = written(self.design.epsilon), written(self.design.odds)
-        plan["first_part"] = written(self.design.first_part)
-        return {
-            "design": plan,
-            "rounds": 2 if self.design.cells else 1,
-            "emd": None if self.emd is None else asdict(self.emd),
-            "similarity": None if self.similarity is None else asdict(self.similarity),
-            "hopeless": self.hopeless,
-            "hopeless_below": self.hopeless_below,
-            "wanted": self.target,
-            "required_users": self.required_users,
-            "answer_bytes": self.answer_bytes,
-        }
 
 
 def plan_local(users: int, epsilon: Number, *, target: float | None = None) -> LocalPlan:

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.files import LineLog, check_writable, sync_folder, write_json
-from sfumato.heatmap.local.collect import AnswerDesk, Collector, Tally, read_answers
+from sfumato.heatmap.local.collect import AnswerDesk, Collector, read_answers
 from sfumato.heatmap.local.device_input import read_question
-from sfumato.heatmap.local.maps import LocalMap, ask_next, decode_answers
+from sfumato.heatmap.local.maps import ask_next, decode_answers
 from sfumato.heatmap.local.question import Bounds, Question
 from sfumato.heatmap.local.render import counted_text, not_counted
+from sfumato.heatmap.local.results import Collected
 from sfumato.heatmap.local.rounds import Design, first_question
 from sfumato.heatmap.local.server import answer_server
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """What was collected, and what was made of it.
-
-    Attributes:
-        tally: What was counted, and what was not.
-        files: What was written.
-        asked: The question of round 2, if it was asked for.
-        map: The map, if it was asked for.
-    """
-
-    tally: Tally
-    files: tuple[str, ...]
-    asked: Question | None
-    map: LocalMap | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Numbers and files; the map without its tiles, which its file holds."""
-        found: dict[str, Any] = {"answers": self.tally.to_json(), "files": list(self.files)}
-        if self.asked is not None:
-            found["question"] = {"digest": self.asked.digest, "cells": len(self.asked.cells)}
-        if self.map is not None:
-            found["map"] = {k: v for k, v in self.map.to_json().items() if k != "tiles"}
-        return found
 
 
 def ask_first(

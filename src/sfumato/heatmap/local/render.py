@@ -9,8 +9,7 @@ from sfumato.privacy.accounting import plain
 
 if TYPE_CHECKING:
     from sfumato.heatmap.local.collect import Tally
-    from sfumato.heatmap.local.forecast import Expected, LocalPlan
-    from sfumato.heatmap.local.pipeline import Collected
+    from sfumato.heatmap.local.results import Collected, Expected, LocalPlan
 
 
 def plan_text(plan: LocalPlan) -> str:

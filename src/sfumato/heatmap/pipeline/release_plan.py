@@ -90,20 +90,13 @@ class ReleasePlan:
             maps = sharpened_maps(maps, self.prior, warn=warn)
             written = write_maps(maps, self.outputs, watch=watch)
             run.delivered()
-        first = maps[0]
-        return ReleaseResult(
-            first.statement,
-            first.method,
-            first.parameters,
-            first.receipt.entry,
-            first.guarantee.loss,
-            self.ledger.left(bound=self.bound, team=self.asked.team),
-            first.area.bounds,
-            str(self.ledger.path),
-            written,
+        return ReleaseResult.of(
             maps,
+            self.ledger,
+            bound=self.bound,
+            team=self.asked.team,
+            written=written,
             made_before=run.made_before,
-            periods=self.bound.periods or (),
             drawn_with=self.outputs.options,
         )
 

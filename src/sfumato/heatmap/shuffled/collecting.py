@@ -123,17 +123,5 @@ def collect_shuffled(
             except SessionStopped as problem:
                 tell_of_trouble(warn, f"{problem}: devices were not told that the map is over")
     written = write_maps(maps, targets, watch=watch or (lambda _: None))
-    first = maps[0]
-    released = ReleaseResult(
-        first.statement,
-        first.method,
-        first.parameters,
-        first.receipt.entry,
-        first.guarantee.loss,
-        budget.left(bound=bound, team=team),
-        first.area.bounds,
-        str(budget.path),
-        written,
-        maps,
-    )
+    released = ReleaseResult.of(maps, budget, bound=bound, team=team, written=written)
     return ShuffledResult(released, agreed.digest.hex(), tuple(session.rounds), session.enrolled)

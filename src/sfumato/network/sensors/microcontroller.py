@@ -112,8 +112,7 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
     moved = unit * site.step
     # The largest power of two with which the multiplier has at most 31 bits.
     shift = BITS - 1 - _floor_log2(moved)
-    # Down: a count that moves the unit less has at least the noise that was planned.
-    multiplier = math.floor(moved * Fraction(2) ** shift)
+    multiplier = _down(moved * Fraction(2) ** shift)
     off = Fraction(0) if level is None else level.of([sensor], None)[0]
     zero = round(off * unit * Fraction(2) ** shift)
     if not 1 <= shift <= MAX_SHIFT or abs(zero) >= 1 << MAX_SHIFT:
@@ -137,6 +136,11 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         float(plan.sigma / gain * per_source),
         float(1 / unit),
     )
+
+
+def _down(number: Fraction) -> int:
+    """Towards less movement, so that there is at least the noise that was planned."""
+    return math.floor(number)
 
 
 def _floor_log2(number: Fraction) -> int:

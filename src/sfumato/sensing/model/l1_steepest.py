@@ -6,7 +6,6 @@ sum of the tangents' sizes is convex, so it is largest in a corner of the box; t
 
 from __future__ import annotations
 
-import itertools
 from functools import cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from sfumato.sensing.model.steepest import (
     Heat,
     Jet,
     Orders,
+    in_corners,
     steepest,
     tables,
     terms_of,
@@ -68,12 +68,6 @@ def _together(parts: list[FloatArray]) -> FloatArray:
 
 def _corners(jets: list[Jet]) -> FloatArray:
     found = np.zeros(len(jets[0].value))
-    for signs in itertools.product((-1.0, 1.0), repeat=len(jets[0].first)):
-        moved = []
-        for jet in jets:
-            column = jet.value.copy()
-            for sign, slope in zip(signs, jet.first, strict=True):
-                column += sign * slope
-            moved.append(column)
+    for moved in in_corners(jets):
         found = np.maximum(found, _together(moved))
     return found

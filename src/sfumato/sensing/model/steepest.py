@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import mul
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermeval
@@ -243,16 +244,16 @@ class Jet:
         return np.asarray(_norm(self.value) + sum(map(_norm, self.first)) + sum(bends))
 
 
-def _corners(jets: list[Jet]) -> FloatArray:
-    """The largest length of the tangents in the boxes: it is convex, so it is in a corner."""
-    found = np.zeros(len(jets[0].value))
+def in_corners(jets: list[Jet]) -> Iterator[list[FloatArray]]:
+    """The tangents in each corner of the boxes, where what is convex is largest."""
     for signs in itertools.product((-1.0, 1.0), repeat=len(jets[0].first)):
-        moved = []
-        for jet in jets:
-            column = jet.value.copy()
-            for sign, slope in zip(signs, jet.first, strict=True):
-                column += sign * slope
-            moved.append(column)
+        yield [sum(map(mul, signs, jet.first), start=jet.value) for jet in jets]
+
+
+def _corners(jets: list[Jet]) -> FloatArray:
+    """The largest length of the tangents in the boxes."""
+    found = np.zeros(len(jets[0].value))
+    for moved in in_corners(jets):
         found = np.maximum(
             found, np.sqrt(_top([[_dot(one, other) for other in moved] for one in moved]))
         )

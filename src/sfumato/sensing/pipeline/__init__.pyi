@@ -22,8 +22,6 @@ from .resume import resume_readings
 from .site import describe_site, open_ledger, simulate_site, site_from_template
 from .track import track_sources
 from .whisper import (
-    SimulatedWhisper,
-    WhisperCost,
     find_whisper,
     plan_whisper,
     release_whisper,
@@ -35,8 +33,6 @@ __all__ = [
     "LiveReading",
     "LiveRecovery",
     "LiveRound",
-    "SimulatedWhisper",
-    "WhisperCost",
     "Windows",
     "calibrate_site",
     "check_note",

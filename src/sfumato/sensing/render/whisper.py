@@ -5,14 +5,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sfumato.sensing.render.words import percent
-from sfumato.sensing.results.whisper import WhisperResult
+from sfumato.sensing.results.whisper import (
+    INDEPENDENT,
+    SimulatedWhisper,
+    WhisperCost,
+    WhisperResult,
+)
 from sfumato.sensing.results.whisper_plan import WhisperPlan
 
 if TYPE_CHECKING:
-    from sfumato.sensing.pipeline.whisper import SimulatedWhisper, WhisperCost
     from sfumato.sensing.whisper.answers import WhisperAnswers
 
 MAX_NODES = 8  # that are named
+
+LIMITS = (
+    "nodes count as independent given the start; where it ran along edges they are not, and both the "
+    "community and the set of nodes are less sure than said"
+)
+SIMULATED = (
+    "probabilities are how often it would be so of whispers simulated as said; if it spread otherwise, "
+    "they may be wrong"
+)
+UNSTATED = (
+    "how far it goes was NOT stated: averaged over several chances or weights, and probabilities can be off "
+    "by more than 5 points; state `chance` or `weight` if it is known"
+)
+OTHERWISE = (
+    "it did NOT spread as said: so few or so many yes come in {:.1%} of whispers simulated so; do not rely "
+    "on the answer"
+)
+
+
+def limits_text(result: WhisperResult) -> str:
+    """What the probabilities of a start rest on, and whether it did spread so."""
+    if result.spread.startswith(INDEPENDENT) and not result.spread.startswith(
+        "independent-cascade"
+    ):
+        return LIMITS
+    # The name alone is that of several models; one says its numbers.
+    stated = "," in result.spread
+    said = f"{result.spread}: {SIMULATED}" + ("" if stated else f"; {UNSTATED}")
+    if result.implausible:
+        said += f"; {OTHERWISE.format(result.plausible)}"
+    return said
 
 
 def whisper_price(planned: WhisperCost) -> str:

@@ -16,7 +16,13 @@ from .release import (
 )
 from .track import TrackedRound, TrackedSource, TrackResult, read_track
 from .verdict import Verdict
-from .whisper import WhisperCommunity, WhisperResult, WhisperStart
+from .whisper import (
+    SimulatedWhisper,
+    WhisperCommunity,
+    WhisperCost,
+    WhisperResult,
+    WhisperStart,
+)
 from .whisper_plan import WhisperPlan
 
 __all__ = [
@@ -37,6 +43,7 @@ __all__ = [
     "ReleaseResult",
     "SensorPlan",
     "SharedCost",
+    "SimulatedWhisper",
     "SimulationResult",
     "SiteResult",
     "ToldPlace",
@@ -46,6 +53,7 @@ __all__ = [
     "UnsealedResult",
     "Verdict",
     "WhisperCommunity",
+    "WhisperCost",
     "WhisperPlan",
     "WhisperResult",
     "WhisperStart",

@@ -1,4 +1,4 @@
-"""Where a whisper began, in memory and in a file."""
+"""What whispers cost, where one began, and one that was made up: in memory and in files."""
 
 from __future__ import annotations
 
@@ -11,30 +11,17 @@ from typing import TYPE_CHECKING, Any
 from sfumato._types import IntArray
 from sfumato.errors import InvalidInput
 from sfumato.files import write_file
+from sfumato.privacy import Loss
+from sfumato.privacy.accounting import decode_loss, encode
 
 if TYPE_CHECKING:
     from sfumato.sensing.whisper.answers import WhisperAnswers
     from sfumato.sensing.whisper.posterior import WhisperPosterior
     from sfumato.sensing.whisper.simulated import CascadePosterior
+    from sfumato.spaces import Graph
 
-LIMITS = (
-    "nodes count as independent given the start; where it ran along edges they are not, and both the "
-    "community and the set of nodes are less sure than said"
-)
-SIMULATED = (
-    "probabilities are how often it would be so of whispers simulated as said; if it spread otherwise, "
-    "they may be wrong"
-)
-UNSTATED = (
-    "how far it goes was NOT stated: averaged over several chances or weights, and probabilities can be off "
-    "by more than 5 points; state `chance` or `weight` if it is known"
-)
-IMPLAUSIBLE = 0.01
-OTHERWISE = (
-    "it did NOT spread as said: so few or so many yes come in {:.1%} of whispers simulated so; do not rely "
-    "on the answer"
-)
 INDEPENDENT = "independent"
+IMPLAUSIBLE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +79,16 @@ class WhisperResult:
     labels: IntArray | None = None
 
     @property
+    def implausible(self) -> bool:
+        """Whether so few or so many yes hardly ever come in whispers simulated as said."""
+        return self.plausible is not None and self.plausible < IMPLAUSIBLE
+
+    @property
     def limits(self) -> str:
-        """What the probabilities rest on."""
-        if self.spread.startswith(INDEPENDENT) and not self.spread.startswith(
-            "independent-cascade"
-        ):
-            return LIMITS
-        # The name alone is that of several models; one says its numbers.
-        stated = "," in self.spread
-        said = f"{self.spread}: {SIMULATED}" + ("" if stated else f"; {UNSTATED}")
-        if self.plausible is not None and self.plausible < IMPLAUSIBLE:
-            said += f"; {OTHERWISE.format(self.plausible)}"
-        return said
+        """What the probabilities rest on, and whether it did spread so."""
+        from sfumato.sensing.render.whisper import limits_text
+
+        return limits_text(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, with the probability of every node."""
@@ -181,3 +166,50 @@ class WhisperResult:
         from sfumato.sensing.render.words import page_of
 
         return page_of(str(self), None if self.posterior is None else draw_whisper(self))
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperCost:
+    """What one answer of each node costs, and the chance with which each is flipped."""
+
+    cost: Loss
+    flipped: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As `whisper release --dry-run --json` prints it."""
+        return {"cost": encode(self.cost), "flipped": self.flipped}
+
+    @staticmethod
+    def from_json(data: Any) -> WhisperCost:
+        """The cost that a JSON object states."""
+        return WhisperCost(decode_loss(data["cost"]), float(data["flipped"]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedWhisper:
+    """A synthetic network and who in it has heard a whisper that began at `start`; its files, if any."""
+
+    graph: Graph
+    names: tuple[str, ...]
+    heard: IntArray
+    start: str
+    folder: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The files; without a folder what they would hold, rows without their headers."""
+        tables = self.tables()
+        if self.folder is None:
+            return {name: [list(row) for row in rows] for name, (_, rows) in tables.items()}
+        return {name: str(self.folder / f"{name}.csv") for name in tables}
+
+    def tables(self) -> dict[str, tuple[list[str], list[tuple[str, ...]]]]:
+        """What `whisper simulate` writes: edges, answers and the start, each a header and rows."""
+        words = ("yes" if bit else "no" for bit in self.heard)
+        return {
+            "edges": (
+                ["u", "v"],
+                [(self.names[u], self.names[v]) for u, v in self.graph.edges.tolist()],
+            ),
+            "answers": (["node", "heard"], list(zip(self.names, words, strict=True))),
+            "start": (["node"], [(self.start,)]),
+        }

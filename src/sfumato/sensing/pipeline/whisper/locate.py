@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,12 @@ from sfumato.files import column_of, new_folder, read_rows, write_table
 from sfumato.sensing.pipeline.whisper.release import connected_graph
 from sfumato.sensing.planning.synthetic import block_graph
 from sfumato.sensing.recovery.community import communities as find_communities
-from sfumato.sensing.results.whisper import WhisperCommunity, WhisperResult, WhisperStart
+from sfumato.sensing.results.whisper import (
+    SimulatedWhisper,
+    WhisperCommunity,
+    WhisperResult,
+    WhisperStart,
+)
 from sfumato.sensing.whisper.answers import (
     WhisperAnswers,
     merged_answers,
@@ -142,36 +146,6 @@ def _start(
         int(labels[at]),
         bool(np.isin(at, chosen)),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SimulatedWhisper:
-    """A synthetic network and who in it has heard a whisper that began at `start`; its files, if any."""
-
-    graph: Graph
-    names: tuple[str, ...]
-    heard: IntArray
-    start: str
-    folder: Path | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The files; without a folder what they would hold, rows without their headers."""
-        tables = self.tables()
-        if self.folder is None:
-            return {name: [list(row) for row in rows] for name, (_, rows) in tables.items()}
-        return {name: str(self.folder / f"{name}.csv") for name in tables}
-
-    def tables(self) -> dict[str, tuple[list[str], list[tuple[str, ...]]]]:
-        """What `whisper simulate` writes: edges, answers and the start, each a header and rows."""
-        words = ("yes" if bit else "no" for bit in self.heard)
-        return {
-            "edges": (
-                ["u", "v"],
-                [(self.names[u], self.names[v]) for u, v in self.graph.edges.tolist()],
-            ),
-            "answers": (["node", "heard"], list(zip(self.names, words, strict=True))),
-            "start": (["node"], [(self.start,)]),
-        }
 
 
 def simulate_whisper(

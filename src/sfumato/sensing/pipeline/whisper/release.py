@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +14,9 @@ from sfumato._types import IntArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidInput, LedgerMismatch
 from sfumato.files import check_outputs, column_of, read_rows, write_outputs
-from sfumato.privacy import Guarded, Ledger, Loss, Noise, PureDP, RandomisedResponse, ReplaceUser
-from sfumato.privacy.accounting import encode
+from sfumato.privacy import Guarded, Ledger, Noise, PureDP, RandomisedResponse, ReplaceUser
 from sfumato.privacy.runs import KeptRun, Request, Run
+from sfumato.sensing.results.whisper import WhisperCost
 from sfumato.sensing.tables import read_graph
 from sfumato.sensing.whisper.answers import (
     ASKED,
@@ -32,18 +31,6 @@ from sfumato.spaces import Graph
 
 WHISPER = "whisper/1"
 WORDS = {"yes": 1, "no": 0, "true": 1, "false": 0, "1": 1, "0": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class WhisperCost:
-    """What one answer of each node costs, and the chance with which each is flipped."""
-
-    cost: Loss
-    flipped: float
-
-    def to_json(self) -> dict[str, Any]:
-        """As `whisper release --dry-run --json` prints it."""
-        return {"cost": encode(self.cost), "flipped": self.flipped}
 
 
 def whisper_cost(

@@ -1,4 +1,4 @@
-"""How often bands hold a source that stands anywhere in its cell: python -m experiments.sensors.off_centers."""
+"""How often bands and tracks hold a source anywhere in its cell: python -m experiments.sensors.off_centers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from experiments.sensors.protocol import generator
 from sfumato._types import FloatArray
 from sfumato.sensing import heat_line, heat_plane, posterior
 from sfumato.sensing.recovery.estimators import bands
+from sfumato.sensing.tracking import track
 from sfumato.spaces import Grid
 
 MOST = 3
@@ -84,11 +85,55 @@ def anywhere(operator: Any) -> Callable[[np.random.Generator, int], FloatArray]:
     return lambda rng, count: rng.random((count, operator.sensors.positions.shape[1]))
 
 
+WALK = heat_line(sources=50, sensors=25, diffusion_time=0.01)
+ROUNDS, STEP = 8, 0.02
+"""Of a walk along the line of `WALK`: a cell in a round, as a deviation."""
+
+
+def count_walks(
+    sigma: float, *, walks: int, middles: bool, rng: np.random.Generator
+) -> dict[bool, tuple[float, float]]:
+    """How often 90 % radii hold who walks anywhere, and their mean: for people anywhere, and for middles."""
+    at, found = WALK.space.positions, dict[bool, list[tuple[bool, float]]]({True: [], False: []})
+    for _ in range(walks):
+        path = rng.uniform(0.25, 0.75) + np.cumsum(STEP * rng.standard_normal(ROUNDS))
+        path = np.clip(path, 0.01, 1.0)
+        if middles:
+            path = at[np.abs(at[:, np.newaxis] - path).argmin(axis=0)]
+        clean = np.array([read_from(WALK, np.array([[place]])) for place in path])
+        rounds = clean + sigma * rng.standard_normal(clean.shape)
+        for anywhere, held in found.items():
+            told = track(WALK, rounds, sigma=sigma, anywhere=anywhere)
+            near = np.abs(at[told.cells[:, 0]] - path) <= told.radii[:, 0] + 1e-12
+            held += zip(near.tolist(), told.radii[:, 0].tolist(), strict=True)
+    return {
+        anywhere: (float(np.mean([one for one, _ in held])), float(np.mean([r for _, r in held])))
+        for anywhere, held in found.items()
+    }
+
+
+def print_walks(walks: int) -> None:
+    """The table of tracks."""
+    print("| source over sigma | who walks | held | mean radius | middles alone | mean radius |")
+    print("|---|---|---|---|---|---|")
+    peak = float(WALK.columns([25]).max())
+    for sigma in (0.03, 0.1, 0.3):
+        for words in ("through middles", "anywhere"):
+            rng = generator("off centers", "walks", sigma, words)
+            told = count_walks(sigma, walks=walks, middles=words != "anywhere", rng=rng)
+            cells = [f"{held:.1%} | {radius:.4f}" for held, radius in (told[True], told[False])]
+            print(f"| {peak / sigma:.0f} | {words} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
-    """Print a table: how often bands hold, by noise, and by where sources stand."""
+    """Print two tables: how often bands hold, by noise, and by where sources stand; and radii of tracks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scenes", type=int, default=100)
-    scenes = parser.parse_args().scenes
+    parser.add_argument("--walks", type=int, default=40)
+    given = parser.parse_args()
+    scenes = given.scenes
+    print_walks(given.walks)
+    print()
     print("| site | source over sigma | sources | bands | said | held | middles alone |")
     print("|---|---|---|---|---|---|---|")
     for name, operator, sigmas in (

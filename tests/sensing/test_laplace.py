@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -49,6 +51,7 @@ from sfumato.sensing.pipeline import (
 from sfumato.sensing.recovery import default_radius
 from sfumato.sensing.release.noise_plan import NoisePlan, check_noise_plan
 from sfumato.sensing.release.readings import quantise
+from sfumato.sensing.release.rounds import _laplace_variation, best_guess
 from sfumato.sensing.render import plan_text
 from sfumato.sensing.results.plan import SensorPlan
 from sfumato.sensing.results.track import TrackResult
@@ -362,3 +365,48 @@ def test_the_radius_of_r_holds_nine_of_ten_draws_of_laplace_noise(
     # The gamma law is not its law: eight deviations of so many draws, and 2 % of the draws more.
     assert 0.9 - 0.012 < told / 40_000 < 0.9 + 0.032
     assert stats.binomtest(taken, 40_000, 0.9, alternative="less").pvalue < LEVEL
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("scale", [1, 3, 10])
+@pytest.mark.parametrize("moved", [(1,), (1, 1), (2, 0, 5), (3, 3, 3), (7, 2)])
+def test_what_a_guess_finds_out_is_bounded_by_affinity(scale: int, moved: tuple[int, ...]) -> None:
+    """Against the exact distance in variation, of every outcome of up to three sensors."""
+    far = 12 * scale + 8
+    at = np.arange(-far, far + 1)
+    one = np.ones(1)
+    other = np.ones(1)
+    for step in moved:
+        law = np.exp(-np.abs(at) / scale) * np.tanh(1 / (2 * scale))
+        there = np.exp(-np.abs(at - step) / scale) * np.tanh(1 / (2 * scale))
+        one, other = np.outer(one, law).ravel(), np.outer(other, there).ravel()
+    exact = np.abs(one - other).sum() / 2
+    l2 = Fraction(float(np.linalg.norm(moved)))
+    small = SimpleNamespace(width=Fraction(scale), moved=Fraction(sum(moved)), moved_together=l2)
+    # What lies farther out than 12 scales is less than 3 sensors times exp(-12).
+    assert exact <= _laplace_variation(small, 1) + 3 * np.exp(-12)  # type: ignore[arg-type]
+    # It says something: of a shift of a scale or less, it is at most 2.1 times the distance.
+    if np.linalg.norm(moved) <= scale:
+        assert _laplace_variation(small, 1) <= 2.1 * exact  # type: ignore[arg-type]
+
+
+@pytest.mark.statistical
+def test_many_sensors_with_laplace_noise_tell_less_than_epsilon_allows(rng: Generator) -> None:
+    """The best guess between the two neighbors that readings tell apart best, over 40,000 readings."""
+    line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
+    site = describe_site(
+        "hall", operator=line, radius="1/100", unit="mass", per_source=1, step="1/10000"
+    ).site
+    noise = plan(site, PureDP(2))
+    says, allowed = best_guess(noise), 1 / (1 + math.exp(-2))
+    columns = line.columns(np.arange(100))
+    gap = np.diff(columns, axis=1)
+    shift = gap[:, np.linalg.norm(gap, axis=0).argmax()]
+    scale = noise.sigma / math.sqrt(2)
+    drawn = rng.laplace(0, scale, (40_000, 50))
+    likelier = (np.abs(drawn + shift) - np.abs(drawn)).sum(axis=1)
+    right = int((likelier > 0).sum() + (likelier == 0).sum() // 2)
+    assert stats.binomtest(right, 40_000, says, alternative="greater").pvalue >= LEVEL
+    assert stats.binomtest(right, 40_000, allowed).pvalue < LEVEL
+    assert says < 0.6 < 0.88 < allowed
+    assert best_guess(noise, 10) > says

@@ -405,6 +405,26 @@ def test_radii_hold_what_they_say(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("sigma", [0.3, 0.1])
+def test_radii_hold_people_who_walk_anywhere(sigma: float, rng: np.random.Generator) -> None:
+    """On cells of 1/50 each: nine in ten at least, one round of each walk. Middles alone are rejected."""
+    line = heat_line(sources=50, sensors=25, diffusion_time=0.01)
+    finer = heat_line(sources=5000, sensors=25, diffusion_time=0.01)
+    held, middles, trials = 0, 0, 120
+    for _ in range(trials):
+        path = rng.uniform(0.2, 0.8) + np.cumsum(rng.normal(0, 0.02, 4))
+        clean = finer.columns(np.searchsorted(finer.space.positions, path)).T
+        rounds = clean + sigma * rng.normal(size=(4, 25))
+        for anywhere in (True, False):
+            found = track(line, rounds, sigma=sigma, anywhere=anywhere)
+            near = abs(line.space.positions[found.cells[2, 0]] - path[2]) <= found.radii[2, 0]
+            held, middles = held + (near and anywhere), middles + (near and not anywhere)
+            assert found.radii.min() >= 0.01 * anywhere - 1e-12  # half a cell
+    assert stats.binomtest(held, trials, 0.9, alternative="less").pvalue >= 1e-6
+    assert stats.binomtest(middles, trials, 0.9, alternative="less").pvalue < 1e-6
+
+
+@pytest.mark.statistical
 def test_a_track_beats_each_round_alone_and_all_averaged(rng: np.random.Generator) -> None:
     """Measured over 40 walks: 0.0076 for the track, 0.0162 for R, 0.0324 for R of the average."""
     line, sigma = heat_line(sources=100, sensors=50, diffusion_time=0.05), 0.14757

@@ -94,6 +94,24 @@ def alone(where: str) -> list[list[int]]:
     return [[cell] for cell in PATHS[where]]
 
 
+def test_somebody_between_two_cells_is_followed_there(sites: dict[str, tuple[Site, Path]]) -> None:
+    """Each radius holds a whole cell, on either side of which somebody may be, and nothing is wrong."""
+    site, ledger = sites["line"]
+    places = LINE.space.places(np.arange(40))[:, 0]
+    finer = heat_line(sources=4000, sensors=20, diffusion_time=0.01)
+    where = (places[20] + places[21]) / 2
+    read = finer.columns([int(np.searchsorted(finer.space.positions, where - 1e-9))])[:, 0]
+    row = dict(zip(site.sensors.names, read.tolist(), strict=True))
+    rounds = [(str(number), row) for number in range(6)]
+    released = release_readings(rounds, site, ledger=ledger, loss=ZCDP("20")).readings
+    found = track_sources(released)
+    assert found.verdict.kind == "rely", found.verdict
+    for one in found.rounds:
+        (source,) = one.sources
+        assert source.radius >= 1 / 80
+        assert abs(places[source.cell] - where) <= source.radius + 1e-12
+
+
 @pytest.mark.parametrize("where", ["line", "floor"])
 def test_readings_that_a_track_explains_may_be_relied_on(where: str, released: Release) -> None:
     found = track_sources(released(where, alone(where)))

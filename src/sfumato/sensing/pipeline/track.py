@@ -133,7 +133,7 @@ def tracked(
     while True:
         found = track(
             scene.operator, scene.values, sigma=scene.noises, speed=speed, max_mass=max_mass,
-            count=count, rng=rng,
+            count=count, rng=rng, anywhere=True,
         )  # fmt: skip
         fits = fit_rounds(
             found, scene.values, noises=scene.noises, max_mass=max_mass,

@@ -128,6 +128,11 @@ class NoisePlan:
         """How far neighbors move all readings, in lattice units: of l2, or of l1 where the noise is Laplace."""
         if self.pure:
             return _moved_l1(self.sensitivity, self.step, self.exponent, len(self.sensors))
+        return self.moved_together
+
+    @property
+    def moved_together(self) -> Fraction:
+        """How far neighbors move all readings in l2, in lattice units, also where the noise is Laplace."""
         return _moved(self.sensitivity, self.step, self.exponent, len(self.sensors), self.gains)
 
     @property

@@ -172,7 +172,8 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
 
     1/2 + half their distance in variation. Two Gaussians a distance d apart are told apart with probability
     Phi(d / (2 sigma)), and no better. Of rho only a divergence is proved, Kullback and Leibler's, at most rho
-    [tsybakov09, lem. 2.5 and 2.6], and of epsilon alone that no odds change by more than exp(epsilon).
+    [tsybakov09, lem. 2.5 and 2.6]. Of epsilon alone no odds change by more than exp(epsilon); and what is a
+    little in each of many sensors is told by far less, by the affinity of Laplace laws.
 
     Args:
         plan: The noise of one reading of all sensors.
@@ -180,16 +181,31 @@ def best_guess(plan: NoisePlan, readings: int = 1) -> float:
             epsilon and delta is told for one reading. 1 unless given.
 
     Returns:
-        A probability from 1/2 to 1; for a plan for rho an upper bound on it.
+        A probability from 1/2 to 1; for a plan for rho, and for epsilon alone, an upper bound on it.
     """
     match plan.cost:
         case ApproxDP():
             return NormalDist().cdf(float(plan.moved / plan.width) / 2)
         case PureDP(epsilon):
-            return 1 / (1 + math.exp(-min(700.0, float(epsilon) * readings)))
+            odds = math.tanh(min(700.0, float(epsilon) * readings) / 2)
+            return 0.5 + 0.5 * min(odds, _laplace_variation(plan, readings))
         case ZCDP(exactly):
             rho = float(exactly) * readings
     return 0.5 + 0.5 * min(math.sqrt(rho / 2), 1 - 0.5 * math.exp(-rho))
+
+
+def _laplace_variation(plan: NoisePlan, readings: int) -> float:
+    """A bound on the distance in variation of readings with Laplace noise that neighbors move.
+
+    Discrete Laplace laws of scale s that are k apart have affinity (sum of sqrt(p q)) exp(-k / (2s)) (1 + k t)
+    with t = tanh(1 / (2s)). By ln(1 + x) >= x - x^2 / 2 and tanh(x) >= x - x^3 / 3 its logarithm is at least
+    -k^2 / (8 s^2) - k / (24 s^3). Over sensors squares add up to the square of how far readings move together,
+    and k to how far they move added up; and of affinity a the distance is at most sqrt(1 - a^2)
+    [tsybakov09, lem. 2.3].
+    """
+    scale, together = plan.width, plan.moved_together
+    apart = float((together / scale) ** 2 / 8 + plan.moved / scale**3 / 24)
+    return math.sqrt(-math.expm1(-2 * apart * readings))
 
 
 def one_sensor_loss(plan: NoisePlan, delta: Number, readings: int = 1) -> float:

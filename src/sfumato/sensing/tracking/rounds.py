@@ -17,6 +17,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.privacy import ZCDP, ApproxDP
 from sfumato.privacy.accounting import Number
 from sfumato.sensing.diagnostics import mixing
+from sfumato.sensing.model.operators.places import half_cells, noise_anywhere, off_center
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.release.rounds import RoundsCost, cost_after
@@ -51,7 +52,8 @@ class Track:
     """Where each source was in each round: rounds by sources.
 
     `chances` are its posterior over cells; `cells` the cells nearest to all of it on average, the
-    Bayes rule for distance; `radii` how far around them 0.9 of it lies. `masses` and `speed` are
+    Bayes rule for distance; `radii` how far around them 0.9 of it lies, with the cells that it lies in
+    where sources are anywhere in them. `masses` and `speed` are
     posterior means. `rhat` compares the chains of a sampled track and is None where the answer is
     exact. `fewer` is how many times likelier the readings are with one source fewer than with
     these, for one source with none; it grows in proportion to `max_mass`, up to which any mass was
@@ -92,6 +94,7 @@ def track(
     count: int = 1,
     rng: np.random.Generator | None = None,
     draws: int = 300,
+    anywhere: bool = False,
 ) -> Track:
     """Follow sources of constant mass that move from cell to cell, one row of readings for each round.
 
@@ -128,6 +131,9 @@ def track(
         count: How many sources there are.
         rng: A NumPy generator, for several sources.
         draws: Kept sweeps of each chain, for several sources.
+        anywhere: Whether sources go anywhere in their cells, and not through the middles: radii then hold
+            whole cells, and what standing off the middle changes in the readings counts as noise, where
+            that is more than half a sigma.
 
     Returns:
         Where each source was in each round, with 90 % radii.
@@ -142,6 +148,8 @@ def track(
     array([2, 3, 4, 5])
     """
     read, deviations = checked_rounds(rounds, sigma, gaps=True)
+    if anywhere:
+        deviations = noise_anywhere(deviations, max_mass * off_center(operator))
     # A reading that is not there says nothing: as one of 0 with infinite noise.
     missing = np.isnan(read)
     noise = np.where(missing, np.inf, deviations[:, np.newaxis])
@@ -166,11 +174,12 @@ def track(
     many = SPEEDS if count == 1 else FINE
     speeds = _speeds(apart, many) if speed is None else np.array([float(speed)])
     scene = Walks(operator.columns(np.arange(n)), read, noise, apart, speeds, float(max_mass))
+    beyond = half_cells(operator) if anywhere else 0.0
     if count == 1:
-        return _one(operator, scene)
+        return _one(operator, scene, beyond)
     if rng is None:
         raise InvalidParameter("several sources are sampled: give rng; nothing was computed")
-    return _several(operator, scene, count, whole("draws", draws, low=4), rng)
+    return _several(operator, scene, count, whole("draws", draws, low=4), rng, beyond)
 
 
 def _speeds(apart: FloatArray, many: int) -> FloatArray:
@@ -180,7 +189,7 @@ def _speeds(apart: FloatArray, many: int) -> FloatArray:
     return np.geomspace(far.min() / 2, max(far.max() / 4, far.min() / 2), many)
 
 
-def _one(operator: Operator, scene: Walks) -> Track:
+def _one(operator: Operator, scene: Walks, beyond: FloatArray | float) -> Track:
     steps = scene.steps()
     kept = np.arange(len(steps))
     grid = (np.arange(MASSES) + 0.5) * scene.max_mass / MASSES
@@ -204,7 +213,7 @@ def _one(operator: Operator, scene: Walks) -> Track:
         _smoothed(scene, steps[index], grid, found[0], weight)
         for index, found, weight in zip(kept, filtered, weights, strict=True)
     )
-    cells, radii = _placed(np.asarray(chances), scene.apart)
+    cells, radii = _placed(np.asarray(chances), scene.apart, beyond)
     mass = float(weights.sum(axis=0) @ grid)
     speed = float(weights.sum(axis=1) @ scene.speeds[kept])
     return _track(
@@ -255,7 +264,12 @@ def _smoothed(
 
 
 def _several(
-    operator: Operator, scene: Walks, count: int, draws: int, rng: np.random.Generator
+    operator: Operator,
+    scene: Walks,
+    count: int,
+    draws: int,
+    rng: np.random.Generator,
+    beyond: FloatArray | float = 0.0,
 ) -> Track:
     steps = Steps.of(scene)
     chains = [sampled(scene, steps, count, draws, rng) for _ in range(CHAINS)]
@@ -272,7 +286,7 @@ def _several(
     chances = np.zeros((t, count, n))
     for path in paths:
         chances[np.arange(t)[:, np.newaxis], np.arange(count), path] += 1 / len(paths)
-    cells, radii = _placed(chances.reshape(-1, n), scene.apart)
+    cells, radii = _placed(chances.reshape(-1, n), scene.apart, beyond)
     return _track(
         operator, cells.reshape(t, count), chances, radii.reshape(t, count),
         masses.mean(axis=0), float(speeds.mean()), rhat, fewer,
@@ -291,15 +305,21 @@ def _disagreement(chains: Sequence[Chain], scene: Walks) -> float:
     return max(split_rhat(one) for one in watched)
 
 
-def _placed(chances: FloatArray, apart: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The cell of least expected distance in each row, and the radius that holds 0.9 around it."""
+def _placed(
+    chances: FloatArray, apart: FloatArray, beyond: FloatArray | float
+) -> tuple[IntArray, FloatArray]:
+    """The cell of least expected distance in each row, and the radius that holds 0.9 around it.
+
+    A cell is held where what is `beyond` its middle is.
+    """
     near = np.where(np.isfinite(apart), apart, 1e150)
     cells = np.argmin(chances @ near, axis=1)
     radii = np.empty(cells.size)
     for row, cell in enumerate(cells.tolist()):
-        order = np.argsort(apart[cell], kind="stable")
+        ends = apart[cell] + beyond
+        order = np.argsort(ends, kind="stable")
         reached = np.cumsum(chances[row, order])
-        radii[row] = apart[cell, order[int(np.searchsorted(reached, HELD * reached[-1]))]]
+        radii[row] = ends[order[int(np.searchsorted(reached, HELD * reached[-1]))]]
     return np.asarray(cells, dtype=np.int64), radii
 
 

@@ -1,14 +1,21 @@
-"""Even places for sensors: on a line, in a plane, on a graph."""
+"""Even places for sensors, and the ground around the places of cells: on a line, in a plane, on a graph."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.spaces import Line
+from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.spaces import Grid, Line
+
+SAMPLE = 256
+"""Cells that stand for all others, to see how readings change within one."""
+NOTICED = 0.5
+"""Of sigma: where standing off the middle of a cell changes readings by more, it counts as noise."""
 
 
 def even_places(count: int, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -61,3 +68,60 @@ def begin_of(line: Line) -> float:
     first = float(line.positions[0])
     apart = line.diameter / (line.size - 1) if line.size > 1 else math.inf
     return 0.0 if 0 <= first <= 1.5 * apart else first
+
+
+def half_cells(operator: Operator) -> FloatArray:
+    """How far a source in each cell can be from the place that stands for it, in the space's own distance.
+
+    The cells of a line end halfway to the next one, and its first where the line begins; those of a
+    grid are boxes, whose corners are half a width and half a height away. Nodes, and points that
+    somebody named, are places themselves.
+
+    >>> from sfumato.sensing import heat_line
+    >>> half_cells(heat_line(sources=[0.2, 0.4, 1.0], sensors=2, diffusion_time=0.1)).round(3)
+    array([0.2, 0.3, 0.3])
+    """
+    space = operator.space
+    match space:
+        case Line():
+            places = space.positions
+            gaps = np.diff(places) / 2
+            before = np.concatenate([[max(0.0, float(places[0]) - begin_of(space))], gaps])
+            return np.asarray(np.maximum(before, np.append(gaps, 0.0)))
+        case Grid():
+            return np.full(space.size, (space.cell_width + space.cell_height) / 2)
+        case _:
+            return np.zeros(space.size)
+
+
+def off_center(operator: Operator) -> float:
+    """By how much a unit source reads otherwise than from the middle of its cell, at most of all cells.
+
+    The root of the mean square over places in a cell: readings are nearly linear within one, so an
+    even spread over it has 1 / sqrt(3) of what half a step to the next cell changes, each way.
+    """
+    space = operator.space
+    match space:
+        case Line() if space.size > 1:
+            cells = np.unique(np.linspace(0, space.size - 2, SAMPLE).astype(np.int64))
+            steps = [cells + 1]
+        case Grid() if space.side > 1:
+            some = np.unique(np.linspace(0, (space.side - 1) ** 2 - 1, SAMPLE).astype(np.int64))
+            row, column = np.divmod(some, space.side - 1)
+            cells = space.encode(column, row)
+            steps = [space.encode(column + 1, row), space.encode(column, row + 1)]
+        case _:
+            return 0.0
+    here = operator.columns(cells)
+    squares = [np.sum((operator.columns(next_to) - here) ** 2, axis=0) for next_to in steps]
+    return float(np.sqrt(np.sum(squares, axis=0).max() / 12))
+
+
+def noise_anywhere(sigma: npt.ArrayLike, between: float) -> FloatArray:
+    """Each sigma, with what a source off the middle of its cell changes, where that is much.
+
+    >>> noise_anywhere([0.3, 1.0], 0.4).tolist()
+    [0.5, 1.0]
+    """
+    noise = np.asarray(sigma, dtype=np.float64)
+    return np.where(between > NOTICED * noise, np.hypot(noise, between), noise)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sfumato._types import FloatArray
 from sfumato._validate import read_only
 from sfumato.errors import InvalidParameter
+from sfumato.sensing.model.operators.places import half_cells
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import CredibleRegion
-from sfumato.sensing.recovery.estimators.posterior_cells import half_cells
 from sfumato.sensing.recovery.estimators.source_posterior import SourcePosterior
 
 KNOWN = Fraction(1, 2)  # chance beforehand that all masses are the largest

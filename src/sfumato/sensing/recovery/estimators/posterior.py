@@ -16,6 +16,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.sensing.diagnostics.mixing import judge
+from sfumato.sensing.model.operators.places import noise_anywhere, off_center
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.estimators.least_mass import positive, readings_of
 from sfumato.sensing.recovery.estimators.posterior_cells import (
@@ -24,7 +25,6 @@ from sfumato.sensing.recovery.estimators.posterior_cells import (
     all_runs,
     beside,
     closer,
-    off_center,
 )
 from sfumato.sensing.recovery.estimators.posterior_kernel import anneal
 from sfumato.sensing.recovery.estimators.source_posterior import CROWDED, SourcePosterior
@@ -111,7 +111,7 @@ def posterior(
     afresh(operator)
     beliefs = (False, True) if masses == "learned" else (masses == "free",)
     between = cached(operator, "between", lambda: off_center(operator)) * top if anywhere else 0.0
-    wider = math.hypot(noise, between) if between > BLUR * noise else noise
+    wider = float(noise_anywhere(noise, between))
     while True:
         found = _closing_in(operator, readings, wider, top, believed, beliefs, rng)
         if wider > noise:

@@ -9,7 +9,6 @@ import numpy as np
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing.model.operators.places import begin_of
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.spaces import Grid, Line
 
@@ -19,7 +18,6 @@ ENOUGH_CELLS, ENOUGH_CODES = (
     1024,
 )  # of a line, of a plane: of more cells, some stand for their neighbors
 BLUR = 0.5  # of sigma: by how much a cell and the one that stands for it may read differently
-SAMPLE = 256  # cells that stand for all others, to see how readings change within one
 HELD = 0.999  # of the expected mass: the cells around it are looked at closer
 
 
@@ -146,53 +144,6 @@ def beside(runs: Runs, first: Runs, faint: IntArray) -> Runs | None:
         return None
     order = np.argsort(starts)
     return Runs(runs.operator, starts[order], lengths[order])
-
-
-def half_cells(operator: Operator) -> FloatArray:
-    """How far a source in each cell can be from the place that stands for it, in the space's own distance.
-
-    The cells of a line end halfway to the next one, and its first where the line begins; those of a
-    grid are boxes, whose corners are half a width and half a height away. Nodes, and points that
-    somebody named, are places themselves.
-
-    >>> from sfumato.sensing import heat_line
-    >>> half_cells(heat_line(sources=[0.2, 0.4, 1.0], sensors=2, diffusion_time=0.1)).round(3)
-    array([0.2, 0.3, 0.3])
-    """
-    space = operator.space
-    match space:
-        case Line():
-            places = space.positions
-            gaps = np.diff(places) / 2
-            before = np.concatenate([[max(0.0, float(places[0]) - begin_of(space))], gaps])
-            return np.asarray(np.maximum(before, np.append(gaps, 0.0)))
-        case Grid():
-            return np.full(space.size, (space.cell_width + space.cell_height) / 2)
-        case _:
-            return np.zeros(space.size)
-
-
-def off_center(operator: Operator) -> float:
-    """By how much a unit source reads otherwise than from the middle of its cell, at most of all cells.
-
-    The root of the mean square over places in a cell: readings are nearly linear within one, so an
-    even spread over it has 1 / sqrt(3) of what half a step to the next cell changes, each way.
-    """
-    space = operator.space
-    match space:
-        case Line() if space.size > 1:
-            cells = np.unique(np.linspace(0, space.size - 2, SAMPLE).astype(np.int64))
-            steps = [cells + 1]
-        case Grid() if space.side > 1:
-            some = np.unique(np.linspace(0, (space.side - 1) ** 2 - 1, SAMPLE).astype(np.int64))
-            row, column = np.divmod(some, space.side - 1)
-            cells = space.encode(column, row)
-            steps = [space.encode(column + 1, row), space.encode(column, row + 1)]
-        case _:
-            return 0.0
-    here = operator.columns(cells)
-    squares = [np.sum((operator.columns(next_to) - here) ** 2, axis=0) for next_to in steps]
-    return float(np.sqrt(np.sum(squares, axis=0).max() / 12))
 
 
 def _cut(starts: IntArray, lengths: IntArray, parts: int) -> tuple[IntArray, IntArray]:

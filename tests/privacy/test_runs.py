@@ -25,7 +25,16 @@ from sfumato.errors import InvalidInput, LedgerBusy, LedgerError, LedgerMismatch
 from sfumato.privacy import DiscreteLaplace, Ledger, PureDP, SystemNoise
 from sfumato.privacy.ledger import delivery
 from sfumato.privacy.ledger.storage import disk, store
-from sfumato.privacy.runs import KeptRun, Request, ResumeResult, Run, kept_runs, locks, resume
+from sfumato.privacy.runs import (
+    KeptRun,
+    Request,
+    ResumeResult,
+    Run,
+    kept_runs,
+    locks,
+    resume,
+    undelivered,
+)
 from sfumato.privacy.runs.resume import resume_runs
 
 pytestmark = pytest.mark.fault
@@ -118,6 +127,26 @@ def test_a_run_that_another_process_went_on_with_is_not_charged_again(
     done = finished(ledger, "ab")
     assert (len(done.finished), entries(ledger), draws(ledger)) == (1, 2, 2)
     assert beside(ledger) == []
+
+
+def test_a_run_that_ends_between_two_looks_was_delivered(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same request comes under another key just then: nothing waits to be finished."""
+    first = Run(REQUEST, once="first")
+    working = first.on(ledger)
+    working.__enter__()
+    first.release(ledger, TENTH, city)
+
+    def ends(where: Ledger, name: str) -> bool:
+        if name == first.name and store.kept(store.files(ledger.path)[0]).drawn:  # type: ignore[union-attr]
+            first.delivered()
+            working.__exit__(None, None, None)
+        return locks.is_taken(where, name)
+
+    monkeypatch.setattr(undelivered, "is_taken", ends)
+    carried_out(Run(REQUEST, once="second"), ledger, "a")
+    assert (entries(ledger), draws(ledger), ledger.undelivered()) == (2, 2, ())
 
 
 def test_a_run_that_another_process_has_finished_is_left(

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from sfumato.errors import LedgerBusy, ReleasedAlready
 from sfumato.privacy import Ledger, PureDP
-from sfumato.web import Desk, Gate, make_app
+from sfumato.web import Desk, Gate, make_app, map_page
 
 pytestmark = pytest.mark.unit
 
@@ -170,6 +171,18 @@ def test_two_at_once_cannot_overspend(client: TestClient, desk: Desk, rows: Path
     assert left.status_code == 409
     error = left.json()["error"]
     assert (error["exit"], error["meaning"]) == (3, "budget refused")
+
+
+@pytest.mark.parametrize("problem", [LedgerBusy("held"), ReleasedAlready("paid", 1)])
+def test_who_comes_second_asked_for_nothing_wrong(
+    client: TestClient, desk: Desk, rows: Path, problem: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def second(*_: Any) -> None:
+        raise problem
+
+    monkeypatch.setattr(map_page, "_released", second)
+    answer = client.post("/release", json=form(rows, book(desk)), headers=head(client))
+    assert answer.status_code == 409
 
 
 def test_only_our_own_page_may_ask(client: TestClient, rows: Path) -> None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from sfumato.cli.endings import INVALID, MEANINGS, REFUSED, USAGE
-from sfumato.errors import InvalidInput, InvalidParameter, SfumatoError
+from sfumato.errors import InvalidInput, InvalidParameter, LedgerBusy, ReleasedAlready, SfumatoError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -107,6 +107,8 @@ def answering(
         except SfumatoError as problem:
             code = exit_code(problem)
             status = 413 if isinstance(problem, TooLarge) else STATUS.get(code, 400)
+            if isinstance(problem, (LedgerBusy, ReleasedAlready)):
+                status = 409  # nothing is wrong with what was asked: another request came first
             said = "; ".join([str(problem), *getattr(problem, "__notes__", ())])
             said = request.app.state.desk.named(said)
             return refuse(request.scope, said, status=status, code=code)

@@ -65,16 +65,6 @@ def known(n, x, facts, noise):
 
 
 @inner(error_model="numpy")
-def tabled(n, far, table):
-    """What the table of node n says of what is below it, so far along."""
-    last = table.shape[1] - 1
-    at = 0 if far <= 0 else min(math.floor(math.sqrt(far) * last), last - 1)
-    here, there = at / last, (at + 1) / last
-    here, there = here * here, there * there
-    return table[n, at] + (table[n, at + 1] - table[n, at]) * (far - here) / (there - here)
-
-
-@inner(error_model="numpy")
 def window(m, a, facts):
     """Where the share of the first child a can lie, given the mass m of the parent: six deviations around."""
     one, two = facts[a, SPREAD] * facts[a, SPREAD], facts[a + 1, SPREAD] * facts[a + 1, SPREAD]
@@ -213,7 +203,14 @@ def _integrate(
                         x = m - x
                     found = known(node, x, facts, noise)
                     if counted:
-                        found += tabled(node, (x - low) / wide, table)
+                        # What its table says of what is below it, so far along.
+                        far, last = (x - low) / wide, table.shape[1] - 1
+                        row = 0 if far <= 0 else min(math.floor(math.sqrt(far) * last), last - 1)
+                        here, there = row / last, (row + 1) / last
+                        here, there = here * here, there * there
+                        found += table[node, row] + (table[node, row + 1] - table[node, row]) * (
+                            far - here
+                        ) / (there - here)
                     logs[q] = logs[q] + found if child else found
         top, total, share = -1e300, 0.0, 0.0
         for q in range(bins):

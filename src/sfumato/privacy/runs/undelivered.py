@@ -133,15 +133,23 @@ def warn_of(others: Iterable[Undelivered]) -> None:
 
 def _standing(ledger: Ledger) -> dict[str, list[Kept]]:
     """What is kept and was not delivered, by run, but for what some process is at."""
-    found: dict[str, list[Kept]] = {}
     try:
-        kept = delivery.standing(ledger)
+        left = {name for name in _by_run(ledger) if not is_taken(ledger, name)}
+        # Whoever was at work delivers before it lets go of its run. So what is read after its lock was
+        # found free is the truth; what was read before may have been delivered between the two looks.
+        found = _by_run(ledger) if left else {}
     except (OSError, LedgerError):  # what cannot be read stops `resume`, which says so
         return {}
-    for one in kept:
+    return {name: parts for name, parts in found.items() if name in left}
+
+
+def _by_run(ledger: Ledger) -> dict[str, list[Kept]]:
+    """What is kept, not delivered and not being drawn, by run."""
+    found: dict[str, list[Kept]] = {}
+    for one in delivery.standing(ledger):
         if isinstance(one.request, dict) and "run" in one.request and not one.alive:
             found.setdefault(str(one.request["run"]), []).append(one)
-    return {name: parts for name, parts in found.items() if not is_taken(ledger, name)}
+    return found
 
 
 def _told(ledger: Ledger, parts: list[Kept]) -> Undelivered:

@@ -51,10 +51,11 @@ lint: setup  ## ruff: rules and format
 types: setup  ## mypy --strict
 	@$(BIN)/mypy
 
-# Types take one core for a minute, and the tests leave that much of two idle.
+# Types take one core for a minute. Three processes for two cores: one of them often waits, for a browser, a
+# broker, Spark, a disk.
 test: setup system lint  ## everything that decides: lint, types, tests, doctests, README
 	@mkdir -p .mypy_cache; $(BIN)/mypy >.mypy_cache/said 2>&1 & types=$$!; \
-	  $(BIN)/pytest -n 2 --dist worksteal -q; tests=$$?; \
+	  $(BIN)/pytest -n 3 --dist worksteal -q; tests=$$?; \
 	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
 
 soak: setup system  ## the long form of a network's faults on real processes: kills, outages, floods (a quarter of an hour)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 # Libraries, modules and collected tests stay: to look for cycles among them while they are read took a
 # fifth of reading them. It is looked for again once all is collected.
-gc.disable()
+if gc.isenabled():
+    gc.disable()
 
 # Bytecode is kept, whatever the machine says: without it every worker, every saboteur and every process
 # that a test starts compiles the package again, and pytest rewrites 9,000 assertions in each of them.
@@ -40,6 +41,7 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 from tests import one_duckdb
+from tests.bytecode import make_part, part_of
 from tests.compiled_queries import always_anew, compile_once
 from tests.seeded import seed_system
 from typer.main import get_command
@@ -79,6 +81,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         compile_once(sys.modules["ibis.backends.sql"].SQLBackend)
     if "ibis.backends.duckdb" in sys.modules:
         one_duckdb.start_once(sys.modules["ibis.backends.duckdb"].Backend)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """In a fresh clone each worker compiles a part of all source, and finds what the others made."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        folders = (session.config.rootpath / name for name in ("tests", "src"))
+        workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        make_part(session.config, part_of(worker, workers, *folders))
 
 
 def pytest_collection_finish() -> None:

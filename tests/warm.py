@@ -149,7 +149,13 @@ def ended(code: object) -> int:
 
 
 def build_commands() -> None:
-    """The tree of all commands, which a fork need not build again: a quarter of what one takes."""
+    """The tree of all commands, which a fork need not build again: a quarter of what one takes.
+
+    And what is installed, which every command looks through for methods, formats and operators.
+    """
+    metadata = importlib.import_module("importlib.metadata")
+    found = metadata.entry_points()
+    vars(metadata)["entry_points"] = lambda **asked: found.select(**asked)
     typer = importlib.import_module("typer.main")
     vars(typer)["get_command"] = build = functools.cache(vars(typer)["get_command"])
     root = importlib.import_module("sfumato.cli.main")

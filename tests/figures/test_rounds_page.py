@@ -43,14 +43,14 @@ def shown(name: str = "09:00", **changed: Any) -> PageRound:
         "bands": [(np.array([1.5, 1.5]), 0.4, 0.91)],
         "readings": np.array([0.5, np.nan]),
         "total": 0.8,
-        "told": True,
+        "answered": True,
         "words": "mass 0.8 there",
         **changed,
     }
     return PageRound(**given)
 
 
-NOTHING: dict[str, Any] = {"masses": None, "bands": [], "total": 0.0, "told": False}
+NOTHING: dict[str, Any] = {"masses": None, "bands": [], "total": 0.0, "answered": False}
 
 
 def test_nothing_is_fetched_and_only_this_script_runs() -> None:

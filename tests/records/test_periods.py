@@ -39,7 +39,7 @@ def test_every_period_has_a_name(
     found = Periods("t", unit, start, end)
     assert (found.names[0], found.names[-1], found.count) == (first, last, count)
     assert len(set(found.names)) == len(found.starts) == count
-    assert found.told(count - 1)["end"] == end.isoformat(timespec="minutes")
+    assert found.about(count - 1)["end"] == end.isoformat(timespec="minutes")
 
 
 @pytest.mark.unit
@@ -215,9 +215,9 @@ def test_what_comes_again_is_named_and_told_in_order() -> None:
     assert Periods("t", "whole", *WEEK).names == ("2026-01-05--2026-01-12",)
     hours = Periods("t", "hour-of-day", *WEEK)
     assert (hours.count, hours.names[0], hours.names[-1]) == (24, "00h", "23h")
-    assert [week.told(number)["number"] for number in range(7)] == list(range(7))
-    assert week.told(3)["start"] == "2026-01-05T00:00"
-    assert week.told(3)["end"] == "2026-01-12T00:00"
+    assert [week.about(number)["number"] for number in range(7)] == list(range(7))
+    assert week.about(3)["start"] == "2026-01-05T00:00"
+    assert week.about(3)["end"] == "2026-01-12T00:00"
     with pytest.raises(InvalidParameter, match="begin and end with a whole day"):
         Periods("t", "weekday", DAY + timedelta(hours=1), WEEK[1])
 

@@ -186,7 +186,7 @@ def test_the_answer_of_the_program_is_checked_and_never_worse() -> None:
         assert noise.cost == before.cost
         told = sensitivity(one.site.operator, site.neighbors).l2
         assert noise.moved >= Fraction(told) / Fraction(2) ** noise.exponent
-        assert 1 < one.gain <= one.most <= one.gain * 1.01
+        assert 1 < one.gain <= one.max_gain <= one.gain * 1.01
         # Information by hand: between the communities, over the variances of the noise that is added.
         share = np.where(np.isin(np.arange(26), [*range(12), 24]), 1 / 13, -1 / 13)
         mean = site.operator.readings(share)
@@ -209,7 +209,7 @@ def test_room_that_is_left_makes_nobody_quieter_than_a_sixteenth(keep: float) ->
     found, loss = noise_each(site, keep=keep), ApproxDP(1, "1e-6")
     assert found.gains.max() > 15
     assert plan(site, loss).sigma / plan(found.site, loss).sigmas.min() <= 16 * 1.005
-    assert 200 < found.gain <= found.most
+    assert 200 < found.gain <= found.max_gain
 
 
 def test_moves_are_added_to_the_program_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_moves_are_added_to_the_program_until_it_is_closed(monkeypatch: pytest.M
     step_by_step = noise_each(site)
     assert step_by_step.rounds > at_once.rounds
     assert step_by_step.gain == pytest.approx(at_once.gain, rel=5e-3)
-    assert step_by_step.gain <= step_by_step.most
+    assert step_by_step.gain <= step_by_step.max_gain
 
 
 def test_a_larger_graph_is_closed_with_a_certificate_and_no_move_of_it_costs_more(
@@ -233,7 +233,7 @@ def test_a_larger_graph_is_closed_with_a_certificate_and_no_move_of_it_costs_mor
         monkeypatch.setattr(f"sfumato.sensing.planning.noise_weights.{name}", count)
     found = noise_each(site)
     assert found.rounds > 1
-    assert found.gain <= found.most <= found.gain * 1.003
+    assert found.gain <= found.max_gain <= found.gain * 1.003
     # By hand: the eigenvectors of the Laplacian, every edge, the gains of the site.
     begin, end = graph.edges.T
     laplacian = np.zeros((graph.size, graph.size))
@@ -252,7 +252,7 @@ def test_a_larger_graph_is_closed_with_a_certificate_and_no_move_of_it_costs_mor
 def test_where_nothing_is_gained_one_sigma_is_kept(planned: SensorPlan) -> None:
     ring = graph_diffusion(Graph([(i, (i + 1) % 12) for i in range(12)]), rate=1.0)
     site = describe_site("ring", operator=ring, radius="1").site
-    found = noise_each(site, wanted="places")
+    found = noise_each(site, target="places")
     assert (found.site, found.used, found.gain) == (site, False, 1.0)
     choice = NoiseChoice("one", "each", "asked", found)
     assert "would tell no more, at most 1 times" in plan_text(replace(planned, choice=choice))
@@ -505,18 +505,18 @@ def test_what_is_wanted_beside_an_unknown_offset_is_less_and_counted_by_hand(
     found = noise_each(site, offset=True)
     each = plan(found.site, ZCDP("1/2"))
     assert found.gain == pytest.approx(told(each.sigmas) / told(np.full(26, one.sigma)), rel=0.01)
-    assert 1 < found.gain <= found.most <= found.gain * 1.01
+    assert 1 < found.gain <= found.max_gain <= found.gain * 1.01
     without = plan(noise_each(site).site, ZCDP("1/2"))
     assert told(each.sigmas) > told(without.sigmas)  # which do not know of the offset
     # A sensor far off in its own reading makes an offset dear: the dual stays above any weights.
     for _ in range(20):
         gains = np.exp2(rng.uniform(-3, 3, 26))
         other = plan(replace(site, operator=weighted(site.operator, gains)), ZCDP("1/2"))
-        assert told(other.sigmas) <= found.most * told(np.full(26, one.sigma)) * 1.01
+        assert told(other.sigmas) <= found.max_gain * told(np.full(26, one.sigma)) * 1.01
     # Of neighboring places too.
     line = describe_site("m", operator=OPERATORS["line"][0], radius="1/10").site
-    places = noise_each(line, wanted="places", offset=True)
-    assert 1 <= places.gain <= places.most
+    places = noise_each(line, target="places", offset=True)
+    assert 1 <= places.gain <= places.max_gain
     alone = heat_line(sources=9, sensors=[0.5], diffusion_time=0.1)
     with pytest.raises(InvalidParameter, match="tell nothing"):
         noise_each(describe_site("x", operator=alone, radius="1/10").site, offset=True)
@@ -558,7 +558,7 @@ def test_what_is_refused() -> None:
         noise_each(noise_each(site).site)
     with pytest.raises(InvalidParameter, match="graph"):
         noise_each(describe_site("m", operator=OPERATORS["line"][0], radius="1/10").site,
-                   wanted="communities")  # fmt: skip
+                   target="communities")  # fmt: skip
     with pytest.raises(InvalidParameter, match="keep"):
         noise_each(site, keep=2)
     points = linear(np.eye(3), Points([[0, 0], [0, 1], [1, 1]]))

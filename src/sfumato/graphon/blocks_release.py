@@ -194,12 +194,12 @@ def _carried_out(
 
 
 def write_blocks(
-    found: BlocksResult, path: Path, *, caption: str = "", overwrite: bool, again: bool = False
+    result: BlocksResult, path: Path, *, caption: str = "", overwrite: bool, again: bool = False
 ) -> None:
     """Write blocks as the suffix says; a file that holds them already is left, if it may.
 
     Args:
-        found: The blocks.
+        result: The blocks.
         path: A `.csv` of labels, a `.png` picture, or else a report.
         caption: What a picture says before the reason; without it, it has no caption.
         overwrite: Whether a file there may be replaced.
@@ -210,7 +210,7 @@ def write_blocks(
         InvalidInput: The file cannot be written.
 
     """
-    write = partial(_written, found, caption)
+    write = partial(_written, result, caption)
     if again and os.path.lexists(path) and holds(partial(write, overwrite=False), path):
         return
     try:

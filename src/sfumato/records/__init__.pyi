@@ -6,7 +6,7 @@ from .engines.protocol import RowEngine
 from .engines.registry import engine_names, register_engine
 from .fields import as_double
 from .file_names import check_source, is_file_list, named_files, table_identity
-from .groups import Groups, Pairs, Values, count_of, in_table, names_of, told_by_maps, whole_parts
+from .groups import Groups, Pairs, Values, about_group, count_of, in_table, names_of, whole_parts
 from .periods import PERIOD_UNITS, Periods
 from .quiet import quietly
 from .sources import Engine, open_table
@@ -22,6 +22,7 @@ __all__ = [
     "Periods",
     "RowEngine",
     "Values",
+    "about_group",
     "as_double",
     "bound_of_groups",
     "bound_of_sums",
@@ -42,6 +43,5 @@ __all__ = [
     "sum_cells",
     "sum_public_cells",
     "table_identity",
-    "told_by_maps",
     "whole_parts",
 ]

@@ -52,7 +52,7 @@ class Values:
         """How many values there are."""
         return len(self.names)
 
-    def told(self, number: int) -> dict[str, Any]:
+    def about(self, number: int) -> dict[str, Any]:
         """What a map says of its value."""
         return {
             "column": self.column,
@@ -128,10 +128,10 @@ class Pairs:
             f"{one}{BETWEEN}{other}" for one in self.first.names for other in self.second.names
         )
 
-    def told(self, number: int) -> list[dict[str, Any]]:
+    def about(self, number: int) -> list[dict[str, Any]]:
         """What a map says of both of its names."""
         return [
-            told_of(part, at)
+            about_part(part, at)
             for part, at in zip(self.parts, divmod(number, self.second.count), strict=True)
         ]
 
@@ -144,9 +144,9 @@ def part_name(part: Part) -> str:
     return part.unit if isinstance(part, Periods) else part.column
 
 
-def told_of(part: Part, number: int) -> dict[str, Any]:
+def about_part(part: Part, number: int) -> dict[str, Any]:
     """What a map says of its name in one part of a pair."""
-    told = part.told(number) if isinstance(part, Periods) else {}
+    told = part.about(number) if isinstance(part, Periods) else {}
     return {
         "column": part.column,
         "by": part_name(part),
@@ -272,7 +272,7 @@ def names_of(groups: Groups) -> tuple[str, ...]:
     return tuple(map(value_name, groups))
 
 
-def told_by_maps(groups: Groups, number: int) -> dict[str, Any]:
+def about_group(groups: Groups, number: int) -> dict[str, Any]:
     """What a map says of which of several it is, besides the columns.
 
     Args:
@@ -285,11 +285,11 @@ def told_by_maps(groups: Groups, number: int) -> dict[str, Any]:
     """
     match groups:
         case Periods():
-            return {"period": groups.told(number)}
+            return {"period": groups.about(number)}
         case Values(mass_per_value=True):
-            return {"value": groups.told(number)}
+            return {"value": groups.about(number)}
         case Pairs():
-            return {"pair": groups.told(number)}
+            return {"pair": groups.about(number)}
         case _:
             return {}
 

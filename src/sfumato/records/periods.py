@@ -166,7 +166,7 @@ class Periods:
             )
         return replace(columns, by=self.column)
 
-    def told(self, number: int) -> dict[str, Any]:
+    def about(self, number: int) -> dict[str, Any]:
         """What a map says of its period: unit, beginning, end, and how mass was shared."""
         recurring = self.unit in RECURRING
         ends = (self.end,) * self.count if recurring else (*self.starts[1:], self.end)

@@ -251,29 +251,31 @@ def plan_lines(plan: AuditPlan) -> list[str]:
     ]
 
 
-def selftest_lines(found: SelfTest) -> list[str]:
+def selftest_lines(result: SelfTest) -> list[str]:
     """How the auditor did on mechanisms of which everything is known.
 
     Args:
-        found: Of `selftest`.
+        result: Of `selftest`.
 
     Returns:
         A table, one line a row, then one sentence a line.
     """
-    rows = found.table()
+    rows = result.table()
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    for one in found.catches:
+    for one in result.catches:
         runs = f"{one.runs:,} runs"
         word = f"caught after {runs}" if one.caught else f"NOT caught in {runs}"
         lines.append(f"{one.mechanism}, broken: {word}")
-    lines.append(f"an error rate of {found.noticed:.0%} or more in one row would have been noticed")
-    if not found.passed:
+    lines.append(
+        f"an error rate of {result.noticed:.0%} or more in one row would have been noticed"
+    )
+    if not result.passed:
         return [*lines, "FAILED: do not rely on this auditor"]
-    audits = min((one.audits for one in found.levels), default=0)
+    audits = min((one.audits for one in result.levels), default=0)
     few = f": nothing speaks against it, but {audits} audits are too few to say; give `audits=100`"
     return [*lines, "passed" + few * (audits < FEW_AUDITS)]
 

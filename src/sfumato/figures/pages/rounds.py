@@ -36,7 +36,7 @@ class PageRound:
         bands: Places with radius and probability; on a graph the place is the number of a node.
         readings: One for each sensor; not a number where it was not read.
         total: All mass.
-        told: Whether there is an answer.
+        answered: Whether there is an answer.
         words: Where sources were, or why nothing is told.
     """
 
@@ -45,7 +45,7 @@ class PageRound:
     bands: Sequence[tuple[FloatArray, float, float]]
     readings: FloatArray
     total: float
-    told: bool
+    answered: bool
     words: str
 
 
@@ -177,7 +177,7 @@ def _round(one: PageRound, page: RoundsPage, top: float) -> dict[str, Any]:
             for value in one.readings.tolist()
         ],
         "total": float(f"{one.total:.{DIGITS}g}"),
-        "told": one.told,
+        "told": one.answered,
         "words": one.words,
     }
 

@@ -113,19 +113,19 @@ def mean_table(scores: Sequence[Score]) -> list[list[str]]:
     return rows
 
 
-def sign_table(found: Sequence[PairedComparison]) -> list[list[str]]:
+def sign_table(comparisons: Sequence[PairedComparison]) -> list[list[str]]:
     """One rival: a line for each metric, a column for each epsilon.
 
     Args:
-        found: Comparisons with one rival.
+        comparisons: With one rival.
 
     Returns:
         Rows of words, heads first.
     """
-    epsilons = sorted({one.epsilon for one in found})
+    epsilons = sorted({one.epsilon for one in comparisons})
     rows = [["metric", *(f"epsilon {epsilon:g}" for epsilon in epsilons)]]
     for metric in METRICS:
-        cells = {one.epsilon: str(one) for one in found if one.metric == metric}
+        cells = {one.epsilon: str(one) for one in comparisons if one.metric == metric}
         rows.append([HEADS[metric], *(cells[epsilon] for epsilon in epsilons)])
     return rows
 

@@ -80,8 +80,8 @@ class LeaderboardResult:
         return tuple(score for score in self.scores if score.source == source)
 
     def to_json(self) -> dict[str, Any]:
-        """Scores and the standings made of them; maps are left out."""
-        from sfumato.heatmap.benchmark.scoring import standings, times
+        """Scores and what is made of them; maps are left out."""
+        from sfumato.heatmap.benchmark.scoring import scores_json, times
 
         return {
             "simulation": True,
@@ -89,7 +89,7 @@ class LeaderboardResult:
             "unchecked": list(self.unchecked),
             "users": self.users,
             "methods": list(self.methods),
-            "sources": {one: standings(self.of(one), self.methods[0]) for one in self.sources},
+            "sources": {one: scores_json(self.of(one), self.methods[0]) for one in self.sources},
             "times": times(self.scores, BASE) if BASE in self.methods else {},
             "scores": [asdict(score) for score in self.scores],
         }

@@ -167,16 +167,16 @@ def paired_comparisons(scores: Sequence[Score], method: str, rival: str) -> list
     ]
 
 
-def tally(found: Iterable[PairedComparison]) -> Tally:
+def tally(comparisons: Iterable[PairedComparison]) -> Tally:
     """The signs counted.
 
     Args:
-        found: Comparisons with one rival.
+        comparisons: With one rival.
 
     Returns:
         How many are better, worse and open.
     """
-    signs = [one.sign for one in found]
+    signs = [one.sign for one in comparisons]
     return Tally(signs.count("+"), signs.count("-"), signs.count("0"))
 
 
@@ -191,7 +191,7 @@ def best_means(scores: Sequence[Score]) -> dict[str, int]:
     return won
 
 
-def standings(scores: Sequence[Score], first: str) -> dict[str, Any]:
+def scores_json(scores: Sequence[Score], first: str) -> dict[str, Any]:
     """Means, best means, and a method against every other, as JSON has them."""
     against = {
         rival: paired_comparisons(scores, first, rival)

@@ -242,7 +242,11 @@ class JointPlan:
         )
 
     def _asked(self, session: str) -> dict[str, Any]:
-        return {"joint": dict(self.request.told), "digest": self.request.digest, "session": session}
+        return {
+            "joint": dict(self.request.terms),
+            "digest": self.request.digest,
+            "session": session,
+        }
 
     def _counted(self, say: Watch) -> Guarded[CellSums]:
         asked, header = self.planned.asked, self.planned.ledger.header

@@ -224,7 +224,7 @@ def plan_joint(
         group.names,
         group.trust,
         chance,
-        request.told,
+        request.terms,
         unfinished(planned.asked),
     )
     given_up = _unfinished(budget, request) if anew else ""

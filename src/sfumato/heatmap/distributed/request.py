@@ -37,21 +37,21 @@ class JointRequest:
     """What all parties ask for, alike; where their rows lie is their own.
 
     Attributes:
-        told: Each of `FIELDS`, as JSON.
+        terms: Each of `FIELDS`, as JSON.
 
     """
 
-    told: Mapping[str, Any] = field(repr=False)
+    terms: Mapping[str, Any] = field(repr=False)
 
     @property
     def digest(self) -> str:
         """The SHA-256 of all of it: people can compare it before the machines do."""
-        return hashlib.sha256(canonical(dict(self.told)).encode()).hexdigest()
+        return hashlib.sha256(canonical(dict(self.terms)).encode()).hexdigest()
 
     def hashes(self) -> tuple[bytes, ...]:
         """The SHA-256 of each field, so that one can say in which two parties differ."""
         return tuple(
-            hashlib.sha256(json.dumps(self.told[one], sort_keys=True).encode()).digest()
+            hashlib.sha256(json.dumps(self.terms[one], sort_keys=True).encode()).digest()
             for one in FIELDS
         )
 

@@ -24,7 +24,7 @@ class PlannedJoint:
         parties: The names of all.
         trust: How many there are, and how many may pool what they know.
         wrap_chance: How likely any sum leaves the field, at most.
-        told: What the digest is of.
+        request: What the digest is of.
         resumes: The session that was charged and not finished, which would go on; "" if there is none.
 
     """
@@ -35,7 +35,7 @@ class PlannedJoint:
     parties: tuple[str, ...]
     trust: Joint
     wrap_chance: float
-    told: Mapping[str, Any] = field(repr=False)
+    request: Mapping[str, Any] = field(repr=False)
     resumes: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class PlannedJoint:
                 "parties": list(self.parties),
                 "trust": encode_model(self.trust),
                 "wrap_chance": self.wrap_chance,
-                "request": dict(self.told),
+                "request": dict(self.request),
                 "resumes": self.resumes,
             },
         }

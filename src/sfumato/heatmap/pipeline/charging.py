@@ -26,7 +26,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.accounting import Number, canonical, exact, parameters
 from sfumato.privacy.ledger import Table
-from sfumato.records import CellSums, Columns, Groups, bound_of_sums, names_of, told_by_maps
+from sfumato.records import CellSums, Columns, Groups, about_group, bound_of_sums, names_of
 from sfumato.spaces import Area
 
 Method = str | MapMethod[Any]
@@ -169,7 +169,7 @@ def maps_of_receipt(
                 receipt=receipt,
                 group=group,
                 area_cost=area_cost,
-                counted=counted | told_by_maps(groups, number),
+                counted=counted | about_group(groups, number),
                 title=title,
                 posterior=one.posterior,
                 noise_scale=one.noise_scale,

@@ -217,5 +217,5 @@ def _one_file(path: Path, groups: Groups) -> Path:
     names = names_of(groups)
     first: dict[str, str] = {"by": names[0] if names else ""}
     if isinstance(groups, Pairs):
-        first |= {one["by"]: one["name"] for one in groups.told(0)}
+        first |= {one["by"]: one["name"] for one in groups.about(0)}
     return files_of([path], first)[0]

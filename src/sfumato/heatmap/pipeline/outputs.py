@@ -113,7 +113,7 @@ def words_of_groups(groups: Groups) -> list[Group]:
     if not isinstance(groups, Pairs):
         return list(names)
     return [
-        {"by": name} | {one["by"]: one["name"] for one in groups.told(number)}
+        {"by": name} | {one["by"]: one["name"] for one in groups.about(number)}
         for number, name in enumerate(names)
     ]
 

@@ -336,11 +336,11 @@ class Ledger:
                 )
             yield held, now
 
-    def find_row(self, wanted: str, fits: Callable[[Row], bool]) -> Row | None:
+    def find_row(self, words: str, fits: Callable[[Row], bool]) -> Row | None:
         """The last row with these words in it that fits; for this room."""
         if self._memory is not None:
             return next((row for row in reversed(self._memory.rows) if fits(row)), None)
-        return ledger_file.find_row(self.path, wanted.encode("ascii"), fits)
+        return ledger_file.find_row(self.path, words.encode("ascii"), fits)
 
     def _drawn(
         self,

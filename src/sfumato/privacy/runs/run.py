@@ -177,7 +177,7 @@ class Run:
             try:
                 yield self
             except BaseException as problem:
-                told = self.told()
+                told = self.undelivered_text()
                 if not told and isinstance(problem, KeyboardInterrupt):
                     told = "nothing was charged"
                 if told and isinstance(problem, SfumatoError):
@@ -186,7 +186,7 @@ class Run:
                     problem.add_note(told)
                 raise
 
-    def told(self) -> str:
+    def undelivered_text(self) -> str:
         """What this request has paid for and not delivered, in a sentence; nothing if there is none."""
         return "; ".join(filter(None, map(self._told, self._ledgers)))
 

@@ -33,7 +33,7 @@ from sfumato.sensing.model.site import Site
 from sfumato.sensing.recovery.community import communities
 from sfumato.spaces import Graph
 
-Wanted = Literal["communities", "places"]
+Target = Literal["communities", "places"]
 _Cut = Callable[[FloatArray], FloatArray]
 """Of weights: what is wanted of all sensors is at most this times any weights, and is that of these."""
 
@@ -60,9 +60,9 @@ class NoiseEach:
     Attributes:
         site: The site with the gains; the same as it was where they would gain nothing.
         gains: What each reading is multiplied by: noise of sensor k is sigma / gain_k.
-        wanted: What the readings should tell.
+        target: What the readings should tell.
         gain: How many times the information of one sigma on it, at equal cost.
-        most: No weights have more than so many times: proved by the dual of the program.
+        max_gain: No weights have more than so many times: proved by the dual of the program.
         rounds: How often moves were added to the program.
         wrong: How many times further than promised neighbors move readings if the physics is wrong by 10 %.
         wrong_of_one: The same with one sigma for all.
@@ -73,9 +73,9 @@ class NoiseEach:
 
     site: Site
     gains: FloatArray
-    wanted: Wanted
+    target: Target
     gain: float
-    most: float
+    max_gain: float
     rounds: int
     wrong: float
     wrong_of_one: float
@@ -90,9 +90,9 @@ class NoiseEach:
     def to_json(self) -> dict[str, Any]:
         """Numbers and the sensors that are off; the site says the gains."""
         return {
-            "wanted": self.wanted,
+            "wanted": self.target,
             "gain": self.gain,
-            "most": self.most,
+            "most": self.max_gain,
             "rounds": self.rounds,
             "wrong": self.wrong,
             "wrong_of_one": self.wrong_of_one,
@@ -121,7 +121,7 @@ class NoiseEach:
 def noise_each(
     site: Site,
     *,
-    wanted: Wanted | None = None,
+    target: Target | None = None,
     keep: float | None = None,
     offset: bool = False,
 ) -> NoiseEach:
@@ -129,7 +129,7 @@ def noise_each(
 
     Args:
         site: A site whose sensors have no gains yet.
-        wanted: What readings should tell: "communities", which of two communities of a graph mass is in, or
+        target: What readings should tell: "communities", which of two communities of a graph mass is in, or
             "places", how neighboring places differ, on average and nowhere less than with one sigma; None means
             the first on a graph.
         keep: A share, 0 to 1: no sensor has less than this of the weight that one sigma gives it, so that
@@ -147,11 +147,11 @@ def noise_each(
     >>> from sfumato.sensing import describe_site, heat_line
     >>> line = heat_line(sources=100, sensors=50, diffusion_time=0.05)
     >>> found = noise_each(describe_site("hall", operator=line, radius="1/100").site)
-    >>> 1.1 < found.gain <= found.most, found.used
+    >>> 1.1 < found.gain <= found.max_gain, found.used
     (True, True)
     """
     operator = site.operator
-    chosen = wanted or ("communities" if isinstance(operator.space, Graph) else "places")
+    chosen = target or ("communities" if isinstance(operator.space, Graph) else "places")
     if isinstance(operator, Weighted):
         raise InvalidParameter("each sensor of this site has its own noise; nothing was planned")
     share = KEEP if keep is None else keep
@@ -259,13 +259,13 @@ class _Moves:
         return np.asarray(total / count)
 
 
-def _cut(operator: Operator, moves: _Moves, wanted: Wanted, *, offset: bool = False) -> _Cut:
+def _cut(operator: Operator, moves: _Moves, target: Target, *, offset: bool = False) -> _Cut:
     """How much a unit of weight of each sensor tells of what is wanted, beside these weights.
 
     With an unknown offset b in common, readings v tell min over b of sum_k (v_k - b)**2 w_k: at most that of
     any b, and just that of the weighted mean of v.
     """
-    if wanted == "places":
+    if target == "places":
         if offset:
             return moves.mean_but_for_an_offset
         value = moves.mean()

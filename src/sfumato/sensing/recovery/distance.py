@@ -14,13 +14,13 @@ from sfumato.spaces import Line
 from sfumato.transport import emd, emd_apart
 
 
-def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
+def emd_of(estimate: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     """How far the recovered mass would have to move, on average, to be where the sources are.
 
     Both are scaled to total 1 first, as in the papers; the metric is the space's own.
 
     Args:
-        found: A recovery, or the estimate of another estimator.
+        estimate: A recovery, or the estimate of another estimator.
         sources: The true mass of each cell.
 
     Returns:
@@ -29,14 +29,14 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     Raises:
         InvalidParameter: If nothing was recovered, or sources are not one mass for each cell.
     """
-    space = found.operator.space
-    if isinstance(found, Recovery):
-        if found.status != "optimal":
+    space = estimate.operator.space
+    if isinstance(estimate, Recovery):
+        if estimate.status != "optimal":
             raise InvalidParameter(
-                f"only recovered sources have a distance, the status is {found.status}"
+                f"only recovered sources have a distance, the status is {estimate.status}"
             )
-        return emd(found.estimate, sources, space, normalize=True).value
-    if not found.masses.size or found.masses.sum() <= 0:
+        return emd(estimate.estimate, sources, space, normalize=True).value
+    if not estimate.masses.size or estimate.masses.sum() <= 0:
         raise InvalidParameter("only sources with some mass have a distance, the estimate has none")
     truth = real_array("sources", sources)
     if truth.shape != (space.size,):
@@ -47,17 +47,17 @@ def emd_of(found: Recovery | Estimate, sources: npt.ArrayLike) -> float:
     if isinstance(space, Line):
         # Its own sums are exact, and need no general solver.
         at, index = np.unique(
-            np.concatenate([found.places[:, 0], space.positions[cells]]), return_inverse=True
+            np.concatenate([estimate.places[:, 0], space.positions[cells]]), return_inverse=True
         )
-        have, want = np.split(index, [found.masses.size])
+        have, want = np.split(index, [estimate.masses.size])
         return emd(
-            np.bincount(have, weights=found.masses, minlength=at.size),
+            np.bincount(have, weights=estimate.masses, minlength=at.size),
             np.bincount(want, weights=truth[cells], minlength=at.size),
             Line.at(at),
             normalize=True,
         ).value
-    apart = space.distances_between(found.places, space.places(cells))
-    return emd_apart(found.masses, truth[cells], apart, normalize=True).value
+    apart = space.distances_between(estimate.places, space.places(cells))
+    return emd_apart(estimate.masses, truth[cells], apart, normalize=True).value
 
 
 def error_of_nothing(operator: Operator, sources: npt.ArrayLike) -> float:

@@ -59,7 +59,7 @@ def _why(choice: NoiseChoice) -> str:
     match choice.reason:
         case "asked" if found is not None and choice.kind == "one":
             return (
-                f": one of its own for each would tell no more, at most {found.most:.3g} times the "
+                f": one of its own for each would tell no more, at most {found.max_gain:.3g} times the "
                 "information"
             )
         case "asked" if choice.kind == "each":
@@ -108,7 +108,7 @@ def _why(choice: NoiseChoice) -> str:
 
 
 def _about(found: NoiseEach) -> str:
-    about = "which community mass is in" if found.wanted == "communities" else "neighboring places"
+    about = "which community mass is in" if found.target == "communities" else "neighboring places"
     return f"{about}, whatever offset all readings share," if found.offset else about
 
 
@@ -130,7 +130,7 @@ def _gains(plan: SensorPlan, found: NoiseEach) -> list[str]:
     listed_off = ", ".join(off[:5]) + (", ..." if len(off) > 5 else "")
     return [
         f"noise for each sensor tells {found.gain:.3g} times as much of {_about(found)} as one sigma does at "
-        f"the same cost; no weights tell more than {found.most:.3g} times",
+        f"the same cost; no weights tell more than {found.max_gain:.3g} times",
         f"if the physics is wrong by 10 %, neighbors move readings up to {found.wrong:.3g} times as far as the "
         f"noise is for, which is epsilon {up(_if_moved(plan, found.wrong))} at delta {float(plan.delta):g}; "
         f"with one sigma {found.wrong_of_one:.3g} times, epsilon {up(_if_moved(plan, found.wrong_of_one))}",

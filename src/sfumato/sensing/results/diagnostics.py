@@ -27,9 +27,9 @@ class MisfitReport:
     message: str
 
     @staticmethod
-    def of(found: Misfit) -> MisfitReport:
+    def of(tested: Misfit) -> MisfitReport:
         """What is kept of a test."""
-        return MisfitReport(found.p_value, found.message)
+        return MisfitReport(tested.p_value, tested.message)
 
     def to_json(self) -> dict[str, Any]:
         """As it is saved and printed."""

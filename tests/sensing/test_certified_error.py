@@ -14,14 +14,15 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from sfumato.privacy import MovedMass
-from sfumato.sensing import Operator, heat_line, linear, recover_sources
+from sfumato.sensing import Operator, heat_line, heat_plane, linear, recover_sources
 from sfumato.sensing.pipeline import check_recovery
 from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.recovery import ErrorCertificate, Estimate, certify_error, check_error
+from sfumato.sensing.recovery.certified_error import noise_quantile, strong_directions
 from sfumato.sensing.recovery.error_bound import largest_distance
 from sfumato.sensing.recovery.solver.share_bounds import ScaledProblem, largest_shares
 from sfumato.sensing.results.recovery import RecoveryResult
-from sfumato.spaces import Line
+from sfumato.spaces import Grid, Line
 from sfumato.transport import emd_apart
 
 LINE = heat_line(sources=30, sensors=12, diffusion_time=0.01)
@@ -182,6 +183,7 @@ def turned(found: ErrorCertificate) -> np.ndarray:
         (lambda f: replace(f, high=np.where(f.high < 0.9, 0.98 * f.high, f.high)), "not proved"),
         (lambda f: replace(f, low=np.where(f.low > 0.1, f.low + 0.02, f.low)), "not proved"),
         (lambda f: replace(f, bound=0.99 * f.bound), "bound the distance by"),
+        (lambda f: replace(f, least=1.01 * f.least), "half way"),
         (lambda f: replace(f, duals=f.duals[::-1]), "not proved"),
         (lambda f: replace(f, level=0.99), "not proved"),
         (lambda f: replace(f, directions=2 * f.directions), "not orthonormal"),
@@ -205,6 +207,51 @@ def test_a_certificate_of_other_readings_or_noise_does_not_hold(
     assert checked(found, 0.5 * y, answer)
     assert checked(found, y, answer, max_mass=3.0)
     assert checked(found, y, answer, sigma=2 * SIGMA)
+
+
+@pytest.mark.parametrize("kind", ["line", "plane"])
+def test_every_certificate_passes_its_check_where_sensors_are_few_and_cells_wide(
+    rng: np.random.Generator, kind: str
+) -> None:
+    """Far from all sensors a search counts on a kernel that is flat there; a check that does not refuses it."""
+    for _ in range(60):
+        count, time = int(rng.integers(1, 4)), 10 ** rng.uniform(-3.5, -2)
+        operator: Operator
+        if kind == "line":
+            cells = int(rng.integers(5, 30))
+            operator = heat_line(sources=cells, sensors=count, diffusion_time=time)
+        else:
+            operator = heat_plane(
+                sources=Grid(int(rng.integers(1, 4)), (0, 0, 1, 1)),
+                sensors=rng.uniform(0, 1, (count, 2)).tolist(),
+                diffusion_time=time,
+            )
+        n = operator.space.size
+        sigma = float(operator.dense().max()) * 10 ** rng.uniform(-2, 0)
+        y = operator.columns(rng.integers(0, n, 1))[:, 0] + sigma * rng.standard_normal(count)
+        answer = Estimate(operator, operator.space.places(rng.integers(0, n, 1)), np.ones(1))
+        found = certify_error(operator, y, answer, sigma=sigma)
+        if found is not None:
+            assert check_error(found, operator, y, answer, sigma=sigma, max_mass=1.0) == ""
+
+
+def test_a_certificate_is_of_numbers_where_hardly_any_sources_explain_the_readings(
+    rng: np.random.Generator,
+) -> None:
+    """Noise that goes as far as is allowed in every direction: a proof may then be as long as one likes."""
+    for _ in range(12):
+        operator = linear(rng.normal(0, 1, (6, 4)), Line(4))
+        sigma = 0.01
+        directions = strong_directions(operator, sigma=sigma, max_mass=1.0, offset=False)
+        count = directions.shape[1]
+        off = sigma * noise_quantile(count, 0.9) * rng.choice([-1.0, 1.0], count)
+        y = operator.columns([2])[:, 0] + directions @ (off * (1 - 1e-12))
+        answer = Estimate(operator, operator.space.places(np.array([0])), np.ones(1))
+        found = certify_error(operator, y, answer, sigma=sigma)
+        assert found is not None
+        assert np.isfinite(found.duals).all()
+        assert check_error(found, operator, y, answer, sigma=sigma, max_mass=1.0) == ""
+        assert found.bound >= 0.5 * (1 - 1e-9), "the truth is half of the line away"
 
 
 def test_the_check_reads_nothing_of_the_search() -> None:

@@ -137,6 +137,8 @@ def _paid(
     read = all_readings(files)
     if not _made_from(saved, read):
         return told.failed(f"{name} was not made from these readings")
+    if _promises_otherwise(saved, read):
+        return told.failed(f"{name} says that another promise was made than for these readings")
     for file, one in zip(files, read, strict=True):
         for snapshot in one.snapshots:
             # One that is of none of them is told so by the first.
@@ -155,6 +157,19 @@ def _made_from(saved: Sequence[RecoveryResult], read: list[Readings]) -> bool:
     weighed = len(saved) == 1 and _merged_as(saved, read, weigh=True)
     # One that was saved before devices were weighed counts all noise as the most of it.
     return weighed or _merged_as(saved, read, weigh=False)
+
+
+def _promises_otherwise(saved: Sequence[RecoveryResult], read: list[Readings]) -> bool:
+    """Whether a recovery states a loss, or that it was no rehearsal, which its readings do not."""
+    if len(saved) == 1:
+        again = [merge(read, time=saved[0].time, average=saved[0].averaged)]
+    else:
+        by_time = {one.time: one for one in merge_each(read)}
+        again = [by_time[one.time] for one in saved]
+    return any(
+        (one.statement, one.rehearsal) != (other.statement, other.rehearsal)
+        for one, other in zip(saved, again, strict=True)
+    )
 
 
 def _merged_as(saved: Sequence[RecoveryResult], read: list[Readings], *, weigh: bool) -> bool:

@@ -30,8 +30,9 @@ SLACK = 1e-7
 """By how much rounding may move a direction or the bound, in parts of the line."""
 ROUNDING = 1e-12
 """By how much it may move a term of a proof, of its size: not of `max_mass`, which may be anything."""
+MOST_TERMS = 1 << 31  # of a sum: nobody averages so many rounds
 MOST_ON_TREES = 12  # directions that are looked at in a plane or on a graph
-FINER = 32  # nodes of a piece: so many that a cruder bend is still a smaller one
+FINER = 32  # nodes of a cell: more than a search has of a part, so that its bend is never the smaller one
 
 
 def check_error(
@@ -95,9 +96,12 @@ def check_error(
         if not proved(seen, z, may_move, max_mass * cells * excess):
             side = "left" if left else "right"
             return f"the share to the {side} of {found.cuts[cut]:g} is not proved to be at most {stated:g}"
-    bound = _distance(found, estimate, positions, edges, piece)
-    if not bound <= found.bound + SLACK * float(edges[-1] - edges[0]):
+    bound, half = _distance(found, estimate, positions, edges, piece)
+    slack = SLACK * float(edges[-1] - edges[0])
+    if not bound <= found.bound + slack:
         return f"the shares bound the distance by {bound:g}, not by {found.bound:g}"
+    if not found.least <= half + slack:
+        return f"the shares bound an answer half way by {half:g}, not by {found.least:g}"
     return ""
 
 
@@ -134,8 +138,10 @@ def _no_numbers(
 
 
 def _is_noise(laplace: LaplaceNoise) -> bool:
-    """Whether sums of it may have sigma, or more: less would prove too much."""
-    return laplace.terms >= 1 and laplace.share**2 * laplace.terms >= 1 - ROUNDING
+    """Whether sums of it may have sigma, or more: less would prove too much, and no part is more than sigma."""
+    if not (1 <= laplace.terms <= MOST_TERMS and 0 < laplace.share <= 1 + SLACK):
+        return False
+    return laplace.share**2 * laplace.terms >= 1 - ROUNDING
 
 
 def _numbers(found: ErrorCertificate | TreeCertificate) -> list[FloatArray]:
@@ -191,8 +197,8 @@ def _edges(positions: FloatArray) -> FloatArray:
 def _least_in_cells(operator: Operator, dual: FloatArray, edges: FloatArray | None) -> FloatArray:
     """The least that a unit in each cell reads, weighed by a dual vector; anywhere between edges if given.
 
-    Between two nodes h apart it is below the lower one by at most h^2 / 8 times the largest second derivative,
-    which is g(0) / width^2 for each sensor.
+    Between two nodes h apart it is below the lower one by at most h^2 / 8 times the largest second derivative
+    in the cell, which is small far from all sensors: a search counts on that too.
     """
     width = operator.kernel_width
     if edges is None or width is None:
@@ -203,9 +209,18 @@ def _least_in_cells(operator: Operator, dual: FloatArray, edges: FloatArray | No
     for cell, (begin, end) in enumerate(pairwise(edges)):
         nodes = np.linspace(begin, end, FINER + 1)
         reads = dual @ (peak * np.exp(-(((sensors[:, np.newaxis] - nodes) / width) ** 2) / 2))
-        sag = ((end - begin) / FINER) ** 2 / 8 * peak / width**2 * np.abs(dual).sum()
-        least[cell] = reads.min() - sag
+        middle, half = (begin + end) / 2, (end - begin) / 2
+        near, far = np.maximum(np.abs(sensors - middle) - half, 0), np.abs(sensors - middle) + half
+        height = peak * np.exp(-((near / width) ** 2) / 2)
+        second = np.minimum(height * steepest_bend(near, far, width), peak / width**2)
+        least[cell] = reads.min() - ((end - begin) / FINER) ** 2 / 8 * (np.abs(dual) @ second)
     return least
+
+
+def steepest_bend(near: FloatArray, far: FloatArray, width: float) -> FloatArray:
+    """The most of a kernel's height that its second derivative is, |d^2 / width^2 - 1| / width^2."""
+    ends = np.abs((near / width) ** 2 - 1), np.abs((far / width) ** 2 - 1)
+    return np.asarray(np.maximum(*ends) / width**2)
 
 
 def _distance(
@@ -214,8 +229,8 @@ def _distance(
     positions: FloatArray,
     edges: FloatArray,
     piece: IntArray,
-) -> float:
-    """The integral of how far a distribution function within the band can be from the estimate's."""
+) -> tuple[float, float]:
+    """How far a distribution function within the band can be from the estimate's, and from half way."""
     low = np.concatenate([[0.0], found.low, [1.0]])
     high = np.concatenate([[0.0], found.high, [1.0]])
     order = np.argsort(estimate.places[:, 0], kind="stable")
@@ -224,7 +239,7 @@ def _distance(
     first = edges[:-1] if found.anywhere else positions
     last = edges[1:] if found.anywhere else positions
     marks = np.unique(np.concatenate([at, first, last]))
-    area = 0.0
+    area, half = 0.0, 0.0
     for begin, end in pairwise(marks):
         middle = (begin + end) / 2
         reached = np.searchsorted(at, middle, side="right")
@@ -234,7 +249,8 @@ def _distance(
         lowest = 0.0 if ended == 0 else low[piece[ended - 1] + (not _goes_on(piece, ended))]
         highest = 0.0 if begun == 0 else high[piece[begun - 1] + 1]
         area += (end - begin) * max(highest - share, share - lowest)
-    return area
+        half += (end - begin) * (highest - lowest) / 2
+    return area, half
 
 
 def _goes_on(piece: IntArray, ended: int) -> bool:

@@ -21,12 +21,13 @@ from sfumato.sensing.recovery.verify_error import (
     SLACK,
     proved,
     quantiles,
+    steepest_bend,
     wrong_directions,
 )
 from sfumato.spaces import Grid
 
 AT_A_TIME = 1024  # cells
-FINER = 8  # parts of a cell's side: so many that a cruder bend is still a smaller one
+FINER = 8  # parts of a cell's side: a search has one, so that its bend is never the smaller one
 
 
 def check_tree(
@@ -128,7 +129,7 @@ def _least_in_cells(operator: Operator, duals: FloatArray, *, anywhere: bool) ->
     """The least that a unit in each cell reads, weighed by each dual vector: duals by cells.
 
     Between the corners of a part of a cell it is below the lowest by at most h^2 / 8 for each axis times the
-    largest second derivative, which is g(0) / width^2 for each sensor.
+    largest second derivative in the cell.
     """
     space, width = operator.space, operator.kernel_width
     if not anywhere or width is None or not isinstance(space, Grid):
@@ -143,6 +144,10 @@ def _least_in_cells(operator: Operator, duals: FloatArray, *, anywhere: bool) ->
         at = cells + size * np.array([right, up])
         apart = ((sensors[:, np.newaxis] - at) ** 2).sum(axis=2)
         least = np.minimum(least, duals @ (peak * np.exp(-apart / (2 * width**2))))
-    sag = float(((size / FINER) ** 2 / 8).sum()) * peak / width**2
-    found: FloatArray = least - sag * np.abs(duals).sum(axis=1)[:, np.newaxis]
+    away = np.abs(sensors[:, np.newaxis] - cells)
+    near, far = np.maximum(away - size / 2, 0), away + size / 2
+    height = peak * np.exp(-((near / width) ** 2).sum(axis=2) / 2)
+    bends = np.minimum(height[..., np.newaxis] * steepest_bend(near, far, width), peak / width**2)
+    second = bends @ (size / FINER) ** 2 / 8
+    found: FloatArray = least - np.abs(duals) @ second
     return found

@@ -125,15 +125,20 @@ def _search(problem: ScaledProblem, inside: FloatArray) -> FloatArray:
     nothing = NOTHING / float(np.abs(problem.nodes).max())
     going: IntArray = np.arange(len(inside))
     for _ in range(MAX_STEPS):
-        step_x, step_w, decrement = _newton(
-            (rows, budget, onto, problem.limit), inside[going], x[going], w[going], weight[going]
-        )
+        shared = rows, budget, onto, problem.limit
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step_x, step_w, decrement = _newton(
+                shared, inside[going], x[going], w[going], weight[going]
+            )
+        # Where hardly any sources explain the readings z has no end: the last that is a number proves enough.
+        lost = ~np.isfinite(np.concatenate([step_x, step_w], axis=1)).all(axis=1)
+        step_x[lost], step_w[lost] = 0.0, 0.0
         x[going] += step_x
         w[going] += step_w
         near = decrement < NEAR
         # A bound of 1 is that of z = 0, which no step reaches; one below 0 has no end, and proves enough.
         short = x[going, : 2 * r].sum(axis=1) < nothing
-        done = short | (x[going, 2 * r] < -GAP) | (near & (weight[going] >= last))
+        done = lost | short | (x[going, 2 * r] < -GAP) | (near & (weight[going] >= last))
         weight[going[near]] *= GROW
         going = going[~done]
         if not going.size:

@@ -20,6 +20,7 @@ from tests.heatmap.posteriors import Given
 from sfumato.errors import ExistsAlready, InvalidParameter
 from sfumato.figures import palette
 from sfumato.heatmap import draw_map
+from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import DRAWS
 from sfumato.heatmap.areas import public_area
 from sfumato.heatmap.export import write
@@ -130,6 +131,12 @@ def test_a_style_lies_beside_the_polygons(tmp_path: Path) -> None:
             item.get("name"): item.get("value") for item in one.iter("Option") if item.get("name")
         }
         assert tuple(map(int, (told["color"] or "").split(",")[:3])) in ours
+        # Without an outline of their own color, cells have seams between them; they overlap, so that
+        # the layer is what shows the ground through.
+        assert told["outline_color"] == told["color"]
+        assert (told["outline_style"], one.get("alpha")) == ("solid", "1")
+    assert root.findtext("layerOpacity") == "0.8"
+    assert all((one.get("label") or "").endswith(" users per km²") for one in ranges)
     features = json.loads((tmp_path / "map.geojson").read_text())["features"]
     values = [(f["properties"]["density_per_km2"], f["properties"]["noise"]) for f in features]
     assert max(value for value, _ in values) <= breaks[-1]
@@ -147,6 +154,25 @@ def test_classes_reach_the_densest_cell() -> None:
         assert highest <= breaks[-1] <= 2 * highest
         assert (np.diff(breaks) > 0).all()
     assert Xml.fromstring(qgis_style(heatmap(CITY, []))) is not None  # noqa: S314
+
+
+def test_no_class_is_a_sliver_and_none_stands_for_what_is_not_there() -> None:
+    """As in QGIS on real check-ins: a first class from 0.884 to 0.938, and a dark one for a blank map."""
+    release = spread()
+    (across, up), cells = release.area.cell_size, 4**release.area.grid.levels
+    top = class_breaks(release)[-1]
+    # Just below where the first shade would end, of 8 whose ends are squares.
+    mark = NoiseMark(top / 64 / 1.06 * across * up / 1e6 * cells, empty=False)
+    breaks = class_breaks(replace(release, known_noise=mark))
+    assert breaks[:2] == pytest.approx([top / 64 / 1.06, top / 16])
+    # As high as all that is there, though the scale ends above it, at a round number.
+    blank = replace(release, known_noise=replace(mark, density=mark.density * 64))
+    assert class_breaks(blank) == []
+    root = Xml.fromstring(qgis_style(blank))  # noqa: S314 - our own file
+    (only,) = root.findall("renderer-v2/ranges/range")
+    assert only.get("label") == "all of it may be noise"
+    styles = [one.get("value") for one in root.iter("Option") if one.get("name") == "style"]
+    assert styles == ["no"]
 
 
 def test_a_style_is_refused_where_polygons_are(tmp_path: Path) -> None:

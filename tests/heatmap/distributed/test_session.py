@@ -283,7 +283,7 @@ def test_parties_that_ask_for_other_counts_open_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("other", [{"rows_per_user": 3}, {"weight": "w", "weight_step": 1}])
 def test_what_rows_count_is_compared(folder: Path, other: dict[str, Any]) -> None:
     one, two = plan_of(folder, 0).request, plan_of(folder, 1, **other).request
-    assert one.told["measure"] != two.told["measure"]
+    assert one.terms["measure"] != two.terms["measure"]
 
 
 @pytest.mark.fault

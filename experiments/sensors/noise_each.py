@@ -120,7 +120,7 @@ def tried(name: str, site: Site, pairs: int) -> Row:
         fails = "a sensor is noisier than the rule says"
     text = (
         f"| {name} | {count} | {rule.kind} | {found.gain:.2f} | {beside.gain:.2f} | "
-        f"{max(found.most, found.gain):.2f} | {each.sigmas.max() / one.sigma:.3f} | "
+        f"{max(found.max_gain, found.gain):.2f} | {each.sigmas.max() / one.sigma:.3f} | "
         f"{found.wrong:.2f}, {found.wrong_of_one:.2f} | {len(bare.site.off) if bare.used else 0} |"
     )
     rng = generator("noise each", name)

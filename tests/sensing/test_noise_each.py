@@ -429,6 +429,10 @@ def test_the_rule_keeps_one_sigma_where_it_is_not_safe_or_not_worth_it(
     ring = graph_diffusion(Graph([(0, 1), (1, 2), (2, 0)]), rate=1.0)
     three = describe_site("ring", operator=ring, radius="1").site
     assert choose_noise(line, loss).reason == "no graph"
+    with pytest.raises(InvalidParameter, match="`keep` goes with `noise='each'`, got auto"):
+        choose_noise(good, loss, keep=0.5)
+    with pytest.raises(InvalidParameter, match="`keep` goes with"):
+        plan_sensors(good, loss, noise="one", keep=0.5, trials=0)
     assert choose_noise(network(2.0), loss).reason == "little"
     assert choose_noise(three, loss).reason in ("cannot", "little")
     weighed = choose_noise(good, loss)

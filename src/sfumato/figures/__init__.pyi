@@ -9,7 +9,7 @@ from .map_sheet import Frame, Words, place_marks, png_of, scale_bar
 from .maps import draw_maps, draw_small_maps
 from .online import regret_picture
 from .overlay import Overlay
-from .pages.fill import filled_page, page_style, player_script
+from .pages.fill import filled_page, page_style
 from .pages.rounds import PageRound, RoundsPage, rounds_page
 from .recovery.beliefs import at_least
 from .recovery.floor import Floor
@@ -66,7 +66,6 @@ __all__ = [
     "palette",
     "phase_picture",
     "place_marks",
-    "player_script",
     "png_of",
     "regret_picture",
     "round_number",

@@ -178,10 +178,6 @@ def plan(
         raise InvalidParameter(
             "--site-out writes a site with noise for each, got --noise one; nothing was planned"
         )
-    if keep is not None and noise is not Noise.each:
-        raise InvalidParameter(
-            f"--keep goes with --noise each, got {noise.value}; nothing was planned"
-        )
     options = made_up.on(on)
     if site is not None and options.given:
         raise InvalidParameter(

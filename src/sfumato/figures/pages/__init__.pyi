@@ -1,4 +1,4 @@
-from .fill import filled_page, page_style, player_script
+from .fill import filled_page, page_style
 from .rounds import PageRound, RoundsPage, rounds_page
 
 __all__ = [
@@ -6,6 +6,5 @@ __all__ = [
     "RoundsPage",
     "filled_page",
     "page_style",
-    "player_script",
     "rounds_page",
 ]

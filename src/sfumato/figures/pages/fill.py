@@ -20,17 +20,7 @@ def page_style(*names: str) -> str:
     Returns:
         The text of a style element.
     """
-    place = files("sfumato.figures.pages")
-    return "".join((place / f"{name}.css").read_text(encoding="utf-8") for name in names)
-
-
-def player_script() -> str:
-    """What pages that play have in common: buttons, slider, bars and keys.
-
-    Returns:
-        The text of a script that goes before the page's own.
-    """
-    return (files("sfumato.figures.pages") / "player.js").read_text(encoding="utf-8")
+    return "".join(_part(f"{name}.css") for name in names)
 
 
 def filled_page(
@@ -38,8 +28,9 @@ def filled_page(
 ) -> bytes:
     """One HTML file: the template with @NAMES@ replaced by words, and what its policy allows.
 
-    The policy of the template names @STYLE_HASH@ and @SCRIPT_HASH@, so that the browser runs exactly
-    this script and this style.
+    Pages begin with @HEAD@. One with @PLAYER@ plays what it has: its script calls `player`, and its words say
+    one of what (@ONE@) and how its slider is called (@SLIDER@). The policy of the head names @STYLE_HASH@ and
+    @SCRIPT_HASH@, so that the browser runs exactly this script and this style.
 
     Args:
         template: The page, with @STYLE@, @SCRIPT@ and @DATA@ in their elements.
@@ -51,6 +42,10 @@ def filled_page(
     Returns:
         The bytes of the file.
     """
+    if "@PLAYER@" in template:
+        script = _part("player.js") + script
+    for name in ("head", "player"):
+        template = template.replace(f"@{name.upper()}@", _part(f"{name}.html"))
     held = {
         **words,
         "STYLE_HASH": _digest(style),
@@ -69,3 +64,7 @@ def filled_page(
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _part(name: str) -> str:
+    return (files("sfumato.figures.pages") / name).read_text(encoding="utf-8")

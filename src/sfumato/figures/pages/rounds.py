@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.pages.fill import filled_page, page_style, player_script
+from sfumato.figures.pages.fill import filled_page, page_style
 from sfumato.figures.style import FOUND, SURE, TOPS, blues, round_number, warm
 
 Box = tuple[float, float, float, float]
@@ -117,6 +117,8 @@ def rounds_page(page: RoundsPage, rounds: Sequence[PageRound]) -> bytes:
         "WATERMARK": mark if page.rehearsal else "",
         "STATEMENT": escape(page.statement),
         "DESCRIPTION": escape(f"Recovered sources of the chosen round: {page.title}."),
+        "ONE": "round",
+        "SLIDER": "Round",
         "LAST": str(len(rounds) - 1),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
@@ -126,7 +128,7 @@ def rounds_page(page: RoundsPage, rounds: Sequence[PageRound]) -> bytes:
     return filled_page(
         template,
         style=page_style("page", "timelapse", "rounds"),
-        script=player_script() + script,
+        script=script,
         words=words,
         data=_data(page, rounds),
     )

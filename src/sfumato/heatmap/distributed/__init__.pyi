@@ -6,12 +6,10 @@ from .parties import Parties, Party, read_parties
 from .release import check_joint_release, plan_joint, release_joint
 from .render import joint_text
 from .results import CheckedSession, JointCheck, JointResult, PlannedJoint
-from .secure_sum import MODULUS, TIMEOUT, PartySums, SecureSums, Traffic
-from .session import noisy_input
+from .secure_sum import MODULUS, PartySums, SecureSums, Traffic
 
 __all__ = [
     "MODULUS",
-    "TIMEOUT",
     "CheckedSession",
     "DemoParty",
     "JointCheck",
@@ -29,7 +27,6 @@ __all__ = [
     "check_joint_release",
     "joint_text",
     "make_certificates",
-    "noisy_input",
     "plan_joint",
     "read_parties",
     "release_joint",

@@ -20,7 +20,6 @@ from sfumato.figures import (
     filled_page,
     page_style,
     place_marks,
-    player_script,
     round_number,
     scale_bar,
     shade_script,
@@ -97,6 +96,8 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
         "STATEMENT": escape(first.statement),
         "PLAINLY": escape(first.plainly),
         "DESCRIPTION": escape(f"Heatmap of the chosen period: {title}."),
+        "ONE": "period",
+        "SLIDER": "Period",
         "LAST": str(len(maps) - 1),
         "ROWS": "".join(
             f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>"
@@ -106,7 +107,7 @@ def timelapse_html(maps: Sequence[HeatmapRelease], *, ground: Ground = NOTHING_U
     return filled_page(
         template,
         style=page_style("page", "timelapse"),
-        script=player_script() + shade_script() + script,
+        script=shade_script() + script,
         words=words,
         data=_data(maps, title, ground),
     )

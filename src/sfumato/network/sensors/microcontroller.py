@@ -108,7 +108,9 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         )
     place = site.sensors.names.index(sensor)
     gain = Fraction(float(site.gains[place]))
-    unit = gain / (per_source * Fraction(2) ** plan.exponent)  # of the lattice in one of the site
+    unit = gain / (
+        per_source * Fraction(2) ** plan.exponent
+    )  # lattice units in one of the site's unit
     moved = unit * site.step
     # The largest power of two with which the multiplier has at most 31 bits.
     shift = BITS - 1 - _floor_log2(moved)

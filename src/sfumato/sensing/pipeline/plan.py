@@ -24,7 +24,7 @@ from sfumato.sensing.planning.certificate_forecast import DRAWS, forecast_certif
 from sfumato.sensing.planning.computed import computed_numbers
 from sfumato.sensing.planning.design import Axis, Curve, Design
 from sfumato.sensing.planning.forecast import RecoveryForecast, SyntheticMasses
-from sfumato.sensing.planning.noise_choice import Noise, choose_noise
+from sfumato.sensing.planning.noise_choice import Noise, check_keep, choose_noise
 from sfumato.sensing.planning.placement import place_sensors, simulated_gain
 from sfumato.sensing.planning.requirement import TARGET_TRIALS, Requirement, required
 from sfumato.sensing.planning.synthetic import SyntheticOptions, synthetic_even_site
@@ -100,6 +100,7 @@ def plan_sensors(
     """
     more = target is not None or curves
     _check(trials, target, more=more)
+    check_keep(noise, keep)
     chance = rng or generator()
     options = site if isinstance(site, SyntheticOptions) else None
     found = (

@@ -107,7 +107,8 @@ def choose_noise(
         The choice; of kind "each" with the site to release with, `choice.each.site`.
 
     Raises:
-        InvalidParameter: Noise for each was asked for and is not to be had; nothing was planned.
+        InvalidParameter: Noise for each was asked for and is not to be had, or `keep` goes without it;
+            nothing was planned.
 
     >>> from sfumato.privacy import ApproxDP
     >>> from sfumato.sensing import describe_site, heat_line
@@ -115,6 +116,7 @@ def choose_noise(
     >>> choose_noise(describe_site("hall", operator=line, radius="1/100").site, ApproxDP(1, "1e-6")).reason
     'no graph'
     """
+    check_keep(asked, keep)
     if asked == "each":
         if isinstance(loss, PureDP):
             raise InvalidParameter(
@@ -140,6 +142,12 @@ def choose_noise(
         return NoiseChoice("each", asked, reason, found)
     kept = replace(found, site=site, gains=read_only(np.ones(len(site.sensors))))
     return NoiseChoice("one", asked, reason, kept)
+
+
+def check_keep(asked: Noise, keep: float | None) -> None:
+    """Refuse a share that sensors keep where it was not asked that each has its own noise."""
+    if keep is not None and asked != "each":
+        raise InvalidParameter(f"`keep` goes with `noise='each'`, got {asked}; nothing was planned")
 
 
 def has_each(site: Site) -> bool:

@@ -1,10 +1,10 @@
 """A day's work: CPU time of seven heatmap commands, of this tree and, with `--against`, of another one.
 
-Each job is a command in a process of its own, what machines keep between processes (machine code,
-fonts) already there; libraries that start threads are told to take one, so that nobody's waiting
-counts as work. With `--against PATH`, the root of another checkout, both trees run in turn on the
-same tables, so that what else a machine does weighs on both. Prints Markdown, a row as soon as it is
-there; `--runs N` (3) and `--only NAME` for less.
+Each job is a command in a process of its own, what machines keep between processes (bytecode,
+machine code, fonts) already there; libraries that start threads are told to take one, so that
+nobody's waiting counts as work. With `--against PATH`, the root of another checkout, both trees run
+in turn on the same tables, so that what else a machine does weighs on both. Prints Markdown, a row as
+soon as it is there; `--runs N` (3) and `--only NAME` for less.
 """
 
 from __future__ import annotations
@@ -113,9 +113,11 @@ def run(tree: Path, line: str, folder: Path, *more: str) -> float:
     env = os.environ | {
         "PYTHONPATH": str(tree / "src"),
         "NUMBA_CACHE_DIR": str(folder / "kept"),
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         "COLUMNS": "100",
         **dict.fromkeys(THREADS, "1"),
     }
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = subprocess.run(  # noqa: S603 - it runs Python on the text above
         [sys.executable, "-c", COMMAND, *line.split(), *more],

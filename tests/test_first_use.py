@@ -145,3 +145,30 @@ def test_what_calls_no_compiled_function_loads_no_compiler() -> None:
         check=False,
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_rows_of_sqlite_are_counted_without_pandas_which_ibis_finds_when_it_is_asked(
+    tmp_path: Path,
+) -> None:
+    code = """
+import sqlite3, sys
+with sqlite3.connect("rows.db") as file:
+    file.execute("create table points (user text, x real, y real)")
+    file.executemany("insert into points values (?, ?, ?)", [("ann", 0.2, 0.2), ("bob", 0.7, 0.2)])
+file.close()
+from sfumato.records import Columns, open_table, sum_cells
+from sfumato.spaces import area_of_plane
+rows = open_table("points", connection="sqlite://rows.db")
+guarded = sum_cells(rows, Columns("user", "x", "y"), area_of_plane((0, 0, 1, 1), 1), source="rows")
+print(guarded.bound.size, "pandas" in sys.modules)
+print(rows.execute().user.tolist(), "pandas" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(ROOT / "src"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "4 False\n['ann', 'bob'] True\n", done.stderr

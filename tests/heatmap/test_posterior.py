@@ -21,6 +21,7 @@ from sfumato.heatmap.inference.posterior import (
     mean_maps,
     rough_masses,
 )
+from sfumato.heatmap.inference.posterior_kernel import _prior_shares
 from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.methods.zoom_tree import ZoomTree
 from sfumato.privacy import UNITS
@@ -280,3 +281,22 @@ def test_means_of_many_maps_at_once_are_those_of_each(area: Area | None) -> None
     found = mean_maps(tree.each, 6, area)
     for counts, masses in zip(tree.each, found, strict=True):
         assert np.array_equal(CountsPosterior(counts, area=area).means(6), masses)
+
+
+@pytest.mark.property
+def test_narrow_ends_of_a_search_find_the_same_shares(rng: RNG) -> None:
+    """Where a share is looked for changes nothing of where it is: rows between the centers bound it too."""
+    for sharpness in (0.05, 0.5, 5.0):
+        shares = mixed(rng.dirichlet(np.full(len(SHAPES), sharpness), len(MASSES) + 1))
+        centers = np.concatenate([rng.random(400), [-0.5, 0.0, 1e-12, 0.5, 1.0, 1.5]])
+        size = 20 * centers.size
+        # Ends of the parts, in which shares are looked for, are numbers too.
+        uniforms = np.where(
+            rng.random(size) < 0.1, rng.integers(1, 128, size) / 128, rng.random(size)
+        )
+        which = rng.integers(0, len(MASSES) + 1, size)
+        found = [np.empty(size), np.empty(size)]
+        for ends, out in zip((shares.slots, shares.narrow), found, strict=True):
+            first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
+            _prior_shares(uniforms, which, centers, first, more, shares.below, ends, out)
+        assert np.array_equal(*found)

@@ -106,7 +106,7 @@ def _map(
     ]
     many = max(values.shape) > max(size)
     axis.imshow(
-        colors, extent=(west, east, south, north), origin="lower", aspect="auto",
+        opaque(colors), extent=(west, east, south, north), origin="lower", aspect="auto",
         interpolation="antialiased" if many else "bilinear",
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
 
@@ -33,6 +34,8 @@ USUAL = (
 PSEUDO = 6.0
 # Of so many parts of its weight it is noted where a share reaches them.
 SLOTS = 64
+# The same between the centers too, for shares that are drawn by the million: so many rows to a center.
+ROWS, NARROW = 16, 128
 STEPS = 12
 
 
@@ -56,6 +59,25 @@ class Shares:
             [np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)]
         )
         return found.reshape(*self.below.shape[:2], -1)
+
+    @cached_property
+    def narrow(self) -> npt.NDArray[np.int16]:
+        """The same of ROWS centers in the place of one and of NARROW parts: a search finds the same sooner.
+
+        Between two centers the tables are blended in proportion: what lies between two rows of these
+        is reached between where they are.
+        """
+        along = (np.arange(ROWS) / ROWS)[:, None]
+        blended = self.below[:, :-1, None] * (1 - along) + self.below[:, 1:, None] * along
+        logits = self.below.shape[2]
+        between = blended.reshape(len(self.below), -1, logits)
+        rows = np.concatenate([between, self.below[:, -1:]], axis=1).reshape(-1, logits)
+        reached = np.floor(np.maximum.accumulate(rows, axis=1) * NARROW).astype(np.int64)
+        reached = np.minimum(reached, NARROW) + (NARROW + 1) * np.arange(len(rows))[:, None]
+        count = np.bincount(reached.ravel(), minlength=len(rows) * (NARROW + 1))
+        found = np.zeros((len(rows), NARROW + 1), dtype=np.int16)
+        found[:, 1:] = np.cumsum(count.reshape(found.shape)[:, :-1], axis=1)
+        return found.reshape(len(self.below), -1, NARROW + 1)
 
     def tables(self, masses: FloatArray, maps: IntArray) -> IntArray:
         """Which table the share of a cell of this mass has, in a map of this number."""

@@ -142,8 +142,10 @@ def share_at(u, size, c, more, below, reached):
     """Where the distribution function of a share reaches u, searched in halves of where it can."""
     slots = reached.shape[2] - 1
     slot = min(math.floor(u * slots), slots - 1)
-    lower = max(min(reached[size, c, slot], reached[size, c + 1, slot]) - 2, 0)
-    upper = max(reached[size, c, slot + 1], reached[size, c + 1, slot + 1]) + 1
+    rows = (reached.shape[1] - 1) // (below.shape[1] - 1)
+    row = c * rows + math.floor(more * rows)
+    lower = max(min(reached[size, row, slot], reached[size, row + 1, slot]) - 2, 0)
+    upper = max(reached[size, row, slot + 1], reached[size, row + 1, slot + 1]) + 1
     upper = min(upper, below.shape[2] - 1)
     while upper - lower > 1:
         middle = (lower + upper) >> 1
@@ -423,6 +425,6 @@ def _halved(
         which += mass.ravel() > limit
     first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
     _prior_shares(
-        uniforms.ravel(), which, np.ascontiguousarray(centers), first, more, shares.below, shares.slots, share
+        uniforms.ravel(), which, np.ascontiguousarray(centers), first, more, shares.below, shares.narrow, share
     )  # fmt: skip
     return mass * share.reshape(mass.shape), mass * (1 - share.reshape(mass.shape))

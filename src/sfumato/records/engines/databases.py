@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import sqlite3
+import sys
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import ibis
@@ -99,7 +102,36 @@ def _sqlite(url: str) -> Any:
     if scheme != "sqlite" or any(one in path for one in "?#%"):
         return None
     file = Path(path).absolute().as_uri()
+    _without_pandas()
     return ibis.sqlite.from_connection(sqlite3.connect(f"{file}?mode=ro", uri=True))
+
+
+class _Later:
+    """What Ibis converts rows of SQLite with, loaded when it is first asked for anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        from ibis.backends.sqlite.converter import SQLitePandasData
+
+        return getattr(SQLitePandasData, name)
+
+
+def _without_pandas() -> None:
+    """Load what Ibis has for SQLite without pandas: a tenth of a release, and `arrow_table` has no need of it.
+
+    It is the one module of these that imports it; who lets Ibis convert rows has it then.
+    """
+    name = "ibis.backends.sqlite.converter"
+    if "ibis.backends.sqlite" in sys.modules or name in sys.modules:
+        return
+    stand_in: Any = ModuleType(name)
+    stand_in.SQLitePandasData = _Later()
+    sys.modules[name] = stand_in
+    try:
+        # An Ibis that takes more from there is loaded by the next line that asks for it, pandas too.
+        with suppress(ImportError):
+            importlib.import_module("ibis.backends.sqlite")
+    finally:
+        del sys.modules[name]
 
 
 _REASONS = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import ibis
+import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import InvalidInput
@@ -86,8 +88,16 @@ def arrow_table(rows: Any) -> pa.Table:
         found = zip(*engine.con.execute(engine.compile(rows)), strict=True)
         schema = rows.schema().to_pyarrow()
         columns = list(found) or [()] * len(schema)
-        return pa.table([pa.array(*one) for one in zip(columns, schema.types, strict=True)], schema)
+        return pa.table([_column(*one) for one in zip(columns, schema.types, strict=True)], schema)
     return rows.to_pyarrow()
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values as a column; integers without pandas, which Arrow loads to see whether a list is one of its."""
+    if kind == pa.int64() and set(map(type, values)) == {int}:
+        held = pa.py_buffer(np.array(values, dtype=np.int64))
+        return pa.Array.from_buffers(kind, len(values), [None, held])
+    return pa.array(values, kind)
 
 
 class DuckDBEngine:

@@ -532,6 +532,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "tests/network/test_laplace_packets.py::test_a_sensor_of_epsilon_alone_sends_what_its_key_holder_can_read",
         "assert",
     ),
+    "rounds that cost what the largest epsilon says": Saboteur(
+        networks.rounds_cost_by_epsilon_alone,
+        "tests/network/test_laplace_packets.py::test_a_round_costs_what_its_least_noise_costs",
+        "assert (1.0, 1e-09) == (0.9, 0.001)",
+    ),
     "dummies that everybody can tell": Saboteur(
         networks.dummies_not_masked,
         "tests/network/test_wire.py::test_the_key_holder_alone_tells_a_dummy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -28,6 +29,14 @@ def silent_without_a_reading() -> None:
 def counts_too_steep() -> None:
     """A small device whose counts move its units further than the noise is for."""
     network("sensors.microcontroller")._down = lambda number: int(number) + 1
+
+
+def rounds_cost_by_epsilon_alone() -> None:
+    """Of devices with epsilon and delta the one with the larger epsilon is said to be the dearest."""
+    module = network("collector.closed_rounds")
+    module.LiveRound = lambda _, readings: SimpleNamespace(
+        cost=max((one.cost for one in readings.values()), key=lambda one: one.epsilon)
+    )
 
 
 def laplace_named_gaussian() -> None:

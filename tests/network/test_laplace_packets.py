@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.network.ready import SITE, START, make_sensor, make_site
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.network import decode, encode, unseal_packets
 from sfumato.network.collector.closed_rounds import promise_of
 from sfumato.network.collector.recoveries import live_round, loss_of
 from sfumato.network.collector.rounds import ClosedRound
 from sfumato.network.sensors import Sensor, describe_sensor, write_device_table
+from sfumato.network.wire import WireLoss
 from sfumato.privacy import ApproxDP, Ledger, PureDP
 from sfumato.sensing.pipeline import LiveRecovery
 from sfumato.sensing.release import read_master_key, read_noise_plan
@@ -63,6 +65,23 @@ def test_a_sensor_of_epsilon_alone_sends_what_its_key_holder_can_read(folder: Pa
     assert f"epsilon {packet.cost.amount:.4g}"[:9] in recovered.statement
     promise = promise_of([packet], None, 4)
     assert 0 < promise.epsilon_spent <= 4 * packet.cost.amount * (1 + 1e-9)
+    # No number bounds costs of different kinds, and Gaussian noise keeps no epsilon alone: nothing is promised.
+    other = replace(packet, device="other", law="gaussian", cost=WireLoss("rho", 1e-6))
+    lies = replace(packet, law="rounded-gaussian")
+    for packets in ([packet, other], [lies]):
+        with pytest.raises(InvalidParameter, match="nothing was added up"):
+            promise_of(packets, None, 4)
+
+
+def test_a_round_costs_what_its_least_noise_costs(folder: Path) -> None:
+    """Of epsilon with a delta neither number alone says which of two devices has less of it."""
+    sensor = Sensor(make_sensor(folder, sensors=NAMES), now_ms=START)
+    packet = decode(sensor.make(START + 1000, dict.fromkeys(NAMES, 0.0)))
+    sensor.close()
+    louder = replace(packet, law="rounded-gaussian", cost=WireLoss("epsilon", 1.0, 1e-9))
+    softer = replace(louder, device="other", cost=WireLoss("epsilon", 0.9, 1e-3))
+    promise = promise_of([louder, softer], None, 1)
+    assert (promise.cost, promise.delta) == (0.9, 1e-3)
 
 
 def test_a_microcontroller_and_a_budget_of_another_kind_are_refused(folder: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.network import wire_answers
 from tests.network.mosquitto import running_mosquitto
 
-from sfumato.errors import NoiseExhausted
+from sfumato.errors import InvalidInput, NoiseExhausted
 from sfumato.network import BrokerConfig, MqttClient, decode, encode, is_checked, unseal_packets
 from sfumato.network.sensors import DeviceLattice, device_lattice, device_table
 from sfumato.privacy import GaussianLaw, RoundedGaussianLaw
@@ -163,6 +163,8 @@ def test_a_lattice_moves_no_further_than_its_noise_is_for() -> None:
         assert np.abs(ours - [one.unit(x) for x in counts]).max() <= 1
         assert one.sigma == pytest.approx(noise.sigmas[one.place] * float(site.per_source))
         assert one.sigma / one.lattice == pytest.approx(float(noise.width))
+    with pytest.raises(InvalidInput, match="switched off"):
+        device_lattice(site, noise, "2")
     sigmas = [one["sigma"] for one in LATTICES]
     assert sigmas[0] / sigmas[1] == pytest.approx(3)
     assert sigmas[2] / sigmas[0] == pytest.approx(32 / 11)

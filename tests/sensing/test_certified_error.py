@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -299,3 +300,28 @@ def test_a_recovery_says_how_wrong_it_can_be_and_its_check_reads_it() -> None:
     assert quick.diagnostics.error is None
     fitted = recover_sources(y, site=hall, noise=SIGMA, estimator="least", fit=["time"])
     assert fitted.diagnostics.error is None, "a time that readings chose proves nothing"
+
+
+@pytest.mark.parametrize(
+    "where", ["sources.0.x", "sources.0.share", "answer.sources.0.cell", "expected_noise"]
+)
+def test_a_file_that_says_something_else_than_its_proof_is_of_is_found_out(
+    where: str, tmp_path: Path
+) -> None:
+    """What a file says of the same sources twice, for programs that read it, is the same."""
+    hall = synthetic_site("hall", LINE, MovedMass("1/10", "line"))
+    found = recover_sources(LINE.columns([9])[:, 0], site=hall, noise=SIGMA)
+    data = json.loads(json.dumps(found.to_json()))
+    whole = tmp_path / "whole.json"
+    whole.write_text(json.dumps(data))
+    assert check_recovery(whole).holds
+    *way, last = where.split(".")
+    part = data
+    for name in way:
+        part = part[int(name) if isinstance(part, list) else name]
+    part[last] += 1
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(data))
+    told = check_recovery(other)
+    assert not told.holds
+    assert f"says another {where} than the rest of it" in told.why

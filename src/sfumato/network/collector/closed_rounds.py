@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sfumato.errors import InvalidParameter
 from sfumato.files import LineLog
 from sfumato.network.collector.recoveries import Recovered, Window, loss_of
 from sfumato.network.collector.state import CollectorState, Promise
 from sfumato.network.collector.store import State, StoredRound
 from sfumato.network.wire import Packet
-from sfumato.sensing.pipeline import epsilon_after
+from sfumato.sensing.pipeline import LiveReading, LiveRound, epsilon_after
 from sfumato.sensing.release import describe_window
 
 FORMAT = "sfumato-network-round/1"
@@ -40,8 +41,26 @@ def row_of(done: Recovered) -> StoredRound:
 
 
 def promise_of(packets: list[Packet], window: Window, rounds: int) -> Promise:
-    """What devices state, the dearest of them; what is left, the least."""
-    cost = max((one.cost for one in packets), key=lambda one: one.amount)
+    """What devices state, the dearest of them; what is left, the least.
+
+    Raises:
+        InvalidParameter: They state costs of different kinds, so that no one of them bounds all, or an epsilon
+            alone of noise that is not Laplace, which no such noise keeps.
+    """
+    if any(
+        one.cost.kind == "epsilon" and not one.cost.delta and one.law != "laplace"
+        for one in packets
+    ):
+        raise InvalidParameter(
+            "epsilon without a delta is of Laplace noise, a device states it of Gaussian; nothing was added up"
+        )
+    stated = {one.device: LiveReading(0.0, one.deviation, loss_of(one.cost)) for one in packets}
+    most = LiveRound("", stated).cost
+    if most is None:
+        raise InvalidParameter(
+            "what one round cost is one number, devices state costs of different kinds; nothing was added up"
+        )
+    cost = next(one.cost for one in packets if loss_of(one.cost) == most)
     left = min((one.left for one in packets), key=lambda one: one.amount)
     return Promise(
         cost.kind,

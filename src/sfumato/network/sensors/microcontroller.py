@@ -95,8 +95,8 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         Whole numbers for the device.
 
     Raises:
-        InvalidInput: The site says no step, takes off a baseline that runs, or a number does not fit in 64
-            bits.
+        InvalidInput: The site says no step or takes off a baseline that runs, the sensor is switched off, or a
+            number does not fit in 64 bits.
     """
     per_source, level = site.per_source, site.level
     running = level is not None and bool(level.running)
@@ -108,6 +108,10 @@ def device_lattice(site: Site, plan: NoisePlan, sensor: str) -> DeviceLattice:
         )
     place = site.sensors.names.index(sensor)
     gain = Fraction(float(site.gains[place]))
+    if not gain:
+        raise InvalidInput(
+            f"sensor {sensor!r} is switched off and sends nothing; nothing was written"
+        )
     unit = gain / (
         per_source * Fraction(2) ** plan.exponent
     )  # lattice units in one of the site's unit

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,9 +56,11 @@ def check_recovery(
     if bool(ledgers) != (readings is not None):
         raise InvalidParameter("`ledger` and `readings` go together; nothing was checked")
     name = str(result) if isinstance(result, str | Path) else "the recovery"
-    saved = _saved(result) if isinstance(result, str | Path) else result
+    saved, other = _saved(result) if isinstance(result, str | Path) else (result, "")
     if isinstance(saved, RecoveryResult):
         told = _proved(saved, name)
+        if told.holds and other:
+            return told.failed(_contradicts(name, other))
         if not told.holds or readings is None:
             return told
         return _paid(told, [saved], name, readings, ledgers)
@@ -71,17 +75,43 @@ def check_recovery(
     failed = next((one for one in each if not one.holds), None)
     if failed is not None:
         return failed
+    if other:
+        return each[0].failed(_contradicts(name, other))
     worst = max(each, key=lambda one: one.gap if math.isfinite(one.gap) else 0.0)
     why = f"the proofs of {len(each)} rounds hold{rest}"
     whole = replace(worst, why=why, message=f"{name}: {why}")
     return whole if readings is None else _paid(whole, found, name, readings, ledgers)
 
 
-def _saved(path: str | Path) -> RecoveryResult | RecoveredRounds:
-    """What a file holds: one recovery, or several rounds."""
+def _saved(path: str | Path) -> tuple[RecoveryResult | RecoveredRounds, str]:
+    """What a file holds, one recovery or several rounds; and where it says what the rest of it does not."""
     data = read_json(path, "a whole recovery")
     rounds = isinstance(data, dict) and data.get("format") == ROUNDS
-    return read_recovered_rounds(path) if rounds else read_recovery(path)
+    saved = read_recovered_rounds(path) if rounds else read_recovery(path)
+    return saved, _unlike(data, json.loads(json.dumps(saved.to_json())), "")
+
+
+def _contradicts(name: str, other: str) -> str:
+    return f"{name} says another {other} than the rest of it"
+
+
+def _unlike(told: Any, again: Any, where: str) -> str:
+    """The first place where a file differs from what is made of it; what either lacks is not compared."""
+    match told, again:
+        case dict(), dict():
+            pairs = [(name, told[name], again[name]) for name in told if name in again]
+        case list(), list() if len(told) == len(again):
+            pairs = [
+                (str(at), one, other)
+                for at, (one, other) in enumerate(zip(told, again, strict=True))
+            ]
+        case ((int() | float()), (int() | float())):
+            alike = told == again or math.isclose(told, again, rel_tol=1e-9, abs_tol=1e-12)
+            return "" if alike and isinstance(told, bool) == isinstance(again, bool) else where
+        case _:
+            return "" if told == again else where
+    found = (_unlike(one, other, f"{where}.{name}".lstrip(".")) for name, one, other in pairs)
+    return next(filter(None, found), "")
 
 
 def _proved(saved: RecoveryResult, name: str) -> CheckResult:

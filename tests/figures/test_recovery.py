@@ -32,6 +32,7 @@ from sfumato.figures import (
 from sfumato.figures.recovery import line as line_module
 from sfumato.figures.recovery import network, plane
 from sfumato.figures.recovery.line import gather, stretches
+from sfumato.figures.sheet import crosses
 from sfumato.spaces import Graph, Grid, Line, Points
 
 pytestmark = pytest.mark.unit
@@ -519,3 +520,15 @@ def test_bad_graphs_are_refused() -> None:
         graph_picture(labels=[1, 2])
     with pytest.raises(InvalidParameter, match=r"positions must be 20 rows of 2 coordinates"):
         graph_picture(positions=[(0, 1)])
+
+
+@pytest.mark.unit
+def test_crosses_are_called_what_they_mark() -> None:
+    figure = Figure()
+    axis = figure.add_subplot()
+    crosses(axis, np.zeros((1, 2)))
+    crosses(axis, np.ones((1, 2)), label="where it truly began")
+    assert [line.get_label() for line in axis.lines[1::2]] == [
+        "simulated sources",
+        "where it truly began",
+    ]

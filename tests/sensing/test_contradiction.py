@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from sfumato._types import FloatArray
 from sfumato.sensing import heat_plane
-from sfumato.sensing.diagnostics import faulty_sensors
+from sfumato.sensing.diagnostics import contradiction, faulty_sensors
 from sfumato.sensing.diagnostics.contradiction import beside_others
+from sfumato.sensing.diagnostics.misfit import box_fit
 from sfumato.sensing.model.operators.places import even_places
 from sfumato.spaces import Grid
 
@@ -67,6 +70,33 @@ def test_no_sources_go_beyond_a_bound(offset: bool, rng: np.random.Generator) ->
         assert (read @ contrast.weights.T <= contrast.bounds + 1e-9).all()
         if offset:
             assert np.abs(contrast.weights.sum(axis=1)).max() < 1e-9
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("offset", [False, True])
+def test_products_of_columns_are_computed_once_and_change_no_test(
+    offset: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fits of 36 sensors form no product of columns of their own; without the table they say the same."""
+    times = 0
+
+    def counted(*args: Any, **options: Any) -> FloatArray:
+        nonlocal times
+        times += 1
+        return box_fit(*args, **options)
+
+    monkeypatch.setattr(contradiction, "box_fit", counted)
+    beside = beside_others(FLOOR, EVERY, sigma=SIGMA, max_mass=1.0, offset=offset)
+    assert beside is not None
+    once = beside._contrasts()
+    assert times == 0
+    monkeypatch.setattr(contradiction, "PAIRED", 255)
+    each = beside._contrasts()
+    assert times > 3 * 36
+    for one, other in zip(once, each, strict=True):
+        # A fit ends within 1e-4 of its square, whatever is rounded on the way.
+        assert one.weights == pytest.approx(other.weights, abs=1e-2)
+        assert one.bounds == pytest.approx(other.bounds, abs=1e-2)
 
 
 @pytest.mark.statistical

@@ -255,7 +255,8 @@ def test_where_nothing_is_gained_one_sigma_is_kept(planned: SensorPlan) -> None:
     found = noise_each(site, target="places")
     assert (found.site, found.used, found.gain) == (site, False, 1.0)
     choice = NoiseChoice("one", "each", "asked", found)
-    assert "would tell no more, at most 1 times" in plan_text(replace(planned, choice=choice))
+    text = plan_text(replace(planned, choice=choice))
+    assert "one sigma for all sensors: one of its own for each would tell no more\n" in text
 
 
 def test_readings_are_divided_by_no_less_than_they_should_be(rng: Generator) -> None:
@@ -472,7 +473,7 @@ def test_a_plan_says_which_noise_it_took_why_and_how_to_ask_for_the_other(
     ends = "; `noise='each'` asks for one of its own for each"
     assert line(faint, "auto") == (
         "noise: one sigma for all sensors: one of its own for each would tell 1.08 times as much of which "
-        f"community mass is in, and is taken unasked from 2 times on{ends}"
+        f"community mass is in, and is taken unasked from 2 times as much on{ends}"
     )
     assert line(good, "one") == f"noise: one sigma for all sensors, as asked{ends}"
     assert line(good, "each") == "noise: each sensor its own, as asked"

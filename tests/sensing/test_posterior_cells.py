@@ -6,12 +6,16 @@ import gc
 import weakref
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.chance import assert_share
 
 from sfumato._types import IntArray
 from sfumato.errors import InvalidParameter
-from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear
+from sfumato.privacy import MovedMass
+from sfumato.sensing import graph_diffusion, heat_line, heat_plane, linear, recover_sources
+from sfumato.sensing.model.operators.places import wide_cells
+from sfumato.sensing.planning import synthetic_site
 from sfumato.sensing.recovery.estimators.credible import bands
 from sfumato.sensing.recovery.estimators.posterior import posterior
 from sfumato.sensing.recovery.estimators.posterior_cells import Runs, all_runs, beside, closer
@@ -146,3 +150,20 @@ def test_runs_beside_others_overlap_nothing() -> None:
         wanted = np.concatenate([np.arange(first.starts[i], first.starts[i] + 4) for i in faint])
         assert set(covered(nearer).tolist()) | set(wanted.tolist()) <= set(cells.tolist())
         assert int(more.lengths.max()) == 1
+
+
+@pytest.mark.unit
+def test_cells_that_are_wide_for_the_noise_are_told(rng: np.random.Generator) -> None:
+    """A band of somebody anywhere in such a cell is far wider than readings would allow."""
+    line = heat_line(sources=20, sensors=20, diffusion_time=0.01)
+    site = synthetic_site("hall", line, MovedMass("1/10", line.space.metric))
+    for sigma, told in ((0.03, True), (1.0, False)):
+        read = line.columns([9])[:, 0] + sigma * rng.standard_normal(20)
+        table = pd.DataFrame({"sensor": site.sensors.names, "value": read})
+        found = recover_sources(table, site=site, noise=sigma, certify=False)
+        assert found.answer is not None
+        said = [one for one in found.diagnostics.remarks if one.startswith("cells are wide")]
+        assert bool(said) is told
+    assert "finer cells tell more" in wide_cells(line, 0.03, 1.0)
+    finer = heat_line(sources=2000, sensors=20, diffusion_time=0.01)
+    assert wide_cells(finer, 0.03, 1.0) == wide_cells(line, 0.0, 1.0) == ""

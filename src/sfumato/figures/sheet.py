@@ -186,7 +186,7 @@ def dots(
     )
 
 
-def crosses(axis: Axes, at: FloatArray) -> None:
+def crosses(axis: Axes, at: FloatArray, *, label: str = "simulated sources") -> None:
     """Mark where sources truly are, which is known in simulations only, and say so in the legend."""
     from matplotlib.patheffects import withStroke
 
@@ -201,7 +201,7 @@ def crosses(axis: Axes, at: FloatArray) -> None:
         path_effects=halo,
         zorder=6,
     )
-    axis.plot([], [], "x", color=TRUE, markersize=7, markeredgewidth=1.9, label="simulated sources")
+    axis.plot([], [], "x", color=TRUE, markersize=7, markeredgewidth=1.9, label=label)
 
 
 def stamp(axis: Axes) -> None:

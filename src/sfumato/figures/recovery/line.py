@@ -72,7 +72,7 @@ def draw_line_recovery(
         readings: The noisy reading of each sensor.
         sigma: The deviation of the noise of one reading, at least 0; one for each sensor where they differ.
         fitted: What the estimate would read without noise: around it lies the band of two sigma
-            that holds 95 % of readings, but across gaps of more than 3 usual distances of sensors.
+            that holds about 95 % of readings, but across gaps of more than 3 usual distances of sensors.
             Without it, every reading has its own bar of that length.
         sources: True masses, one for each cell, known in simulations only.
         answer: What another estimator found, positions and masses: it has the filled stems, and the
@@ -245,7 +245,7 @@ def _readings(
         middle = y if fit is None else fit[order]
         axis.vlines(
             x, middle - 2 * sigma, middle + 2 * sigma, colors=FOUND, alpha=0.35,
-            linewidth=1.2, label="noise: two sigma, 95 %",
+            linewidth=1.2, label="noise: two sigma, about 95 %",
         )  # fmt: skip
         if fit is not None:
             axis.plot(
@@ -259,7 +259,7 @@ def _readings(
 
 def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: FloatArray) -> None:
     """What the estimate would read, with its noise: only dotted where no sensor is for long."""
-    said: tuple[str | None, str | None] = ("noise: two sigma, 95 %", "what the estimate would read")
+    said: tuple[str | None, str | None] = ("noise: two sigma, about 95 %", "what the estimate would read")
     ends = stretches(x)
     for begin, end in pairwise(ends):
         part, level, noise = x[begin:end], curve[begin:end], sigma[begin:end]

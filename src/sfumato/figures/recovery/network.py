@@ -68,6 +68,7 @@ def draw_graph_recovery(
     units: tuple[str, str] = ("noisy reading", "mass"),
     held: tuple[npt.ArrayLike, str] | None = None,
     said: str = "estimate",
+    truth: str = "simulated sources",
 ) -> bytes:
     """One PNG of a recovery on a graph: the noisy readings on its nodes, and beside them what was found.
 
@@ -95,6 +96,7 @@ def draw_graph_recovery(
             for each in the legend, and no scale.
         held: Nodes under one halo, and what it says.
         said: What the estimate is called.
+        truth: What `sources` are called.
 
     Returns:
         The bytes of a PNG file.
@@ -146,7 +148,7 @@ def draw_graph_recovery(
         halo(axes[-1], at[_nodes(held[0], graph.size)], size=_dot(graph.size)[0], label=held[1])
     if true is not None:
         before = len(axes[-1].lines)
-        crosses(axes[-1], at[np.flatnonzero(true)])
+        crosses(axes[-1], at[np.flatnonzero(true)], label=truth)
         for cross in axes[-1].lines[before:]:
             cross.set_zorder(TOP)
     if rows:

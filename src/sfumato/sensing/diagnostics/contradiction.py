@@ -21,7 +21,7 @@ from scipy.special import log_ndtr
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.field_offset import free_of
 from sfumato.sensing.diagnostics.laplace_tails import log_chance_beyond
-from sfumato.sensing.diagnostics.misfit import box_fit
+from sfumato.sensing.diagnostics.misfit import box_fit, gram_fit
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.solver.operator_cache import cached_by_key
@@ -32,6 +32,8 @@ MAX_SENSORS = 400
 """Sensors up to which each is looked at: two fits for every one of them."""
 SEEN = 5.0
 """Deviations of noise at which a fault is looked for: what is larger is found as well."""
+PAIRED = 2048
+"""Cells up to which the products of all pairs are computed once, and not in each step of each fit."""
 LEAST = 1e-3
 """Of a reading: what the others leave of it at least, where a fault is looked for."""
 KEPT = 8
@@ -92,7 +94,7 @@ class Beside:
     def _contrasts(self) -> list[Contrasts]:
         found: list[Contrasts] = []
         seen, count = SEEN * self.sigma, self.rows.size
-        explaining = self._free(self.columns, self.level).T
+        explaining = _Explaining.of(self._free(self.columns, self.level).T)
         for made_up in (_high, _low, _dead):
             kept = np.zeros((count, len(self.operator.sensors)))
             for i in range(count):
@@ -108,7 +110,7 @@ class Beside:
             others = np.arange(self.rows.size) != i
             level = self.level[others]
             left, cells, masses = _fitted(
-                self._free(self.columns[others], level).T,
+                _Explaining(self._free(self.columns[others], level).T, None),
                 self._free(readings[others], level),
                 self.max_mass,
             )
@@ -166,8 +168,36 @@ def _contrasts(
     return Contrasts(unit[:, rows], np.where(sizes > 0, bounds, math.inf))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Explaining:
+    """What a unit in each cell reads, and the products of all pairs where these are not too many."""
+
+    level: FloatArray
+    gram: FloatArray | None
+
+    @classmethod
+    def of(cls, level: FloatArray) -> _Explaining:
+        return cls(level, level @ level.T if len(level) <= PAIRED else None)
+
+    def fit(
+        self,
+        cells: IntArray,
+        target: FloatArray,
+        wanted: FloatArray,
+        max_mass: float,
+        start: FloatArray,
+    ) -> FloatArray:
+        """The masses in these cells that are nearest to the target, of which cells read `wanted`."""
+        if self.gram is None:
+            return box_fit(self.level[cells], target, max_mass=max_mass, start=start)
+        # Products of many columns with each other were most of what a search for faulty sensors took.
+        return gram_fit(
+            self.gram[np.ix_(cells, cells)], wanted[cells], max_mass=max_mass, start=start
+        )
+
+
 def _unexplained(
-    level: FloatArray, readings: FloatArray, max_mass: float, seen: float
+    level: _Explaining, readings: FloatArray, max_mass: float, seen: float
 ) -> FloatArray:
     """What no sources in the box explain of made-up readings, scaled until as much is left as is seen.
 
@@ -181,16 +211,17 @@ def _unexplained(
     return _left(level, more * readings, max_mass)
 
 
-def _left(level: FloatArray, target: FloatArray, max_mass: float) -> FloatArray:
+def _left(level: _Explaining, target: FloatArray, max_mass: float) -> FloatArray:
     return _fitted(level, target, max_mass)[0]
 
 
 def _fitted(
-    level: FloatArray, target: FloatArray, max_mass: float
+    explaining: _Explaining, target: FloatArray, max_mass: float
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """What the best sources in the box leave of readings, their cells and masses; as in `misfit`."""
     cells, masses = np.empty(0, dtype=np.int64), np.empty(0)
-    left = target
+    left, level = target, explaining.level
+    wanted = level @ target
     for _ in range(ROUNDS):
         pull = level @ left
         pull[cells] = 0.0
@@ -200,7 +231,7 @@ def _fitted(
         best = np.argpartition(-pull, min(JOIN, pull.size - 1))[:JOIN]
         cells = np.concatenate([cells, best[pull[best] > 0]])
         start = np.concatenate([masses, np.zeros(cells.size - masses.size)])
-        masses = box_fit(level[cells], target, max_mass=max_mass, start=start)
+        masses = explaining.fit(cells, target, wanted, max_mass, start)
         used = masses > 0
         cells, masses = cells[used], masses[used]
         left = target - masses @ level[cells]

@@ -262,8 +262,15 @@ def box_fit(
 
     Bounded least squares by an active set [lawson74, ch. 23], from masses to begin with.
     """
+    return gram_fit(columns @ columns.T, columns @ target, max_mass=max_mass, start=start)
+
+
+def gram_fit(
+    gram: FloatArray, wanted: FloatArray, *, max_mass: float, start: FloatArray
+) -> FloatArray:
+    """`box_fit` by the products of columns with each other and with what is wanted."""
     masses = np.clip(start, 0.0, max_mass)
-    box_masses(columns @ columns.T, columns @ target, float(max_mass), masses)
+    box_masses(gram, wanted, float(max_mass), masses)
     return np.asarray(masses)
 
 

@@ -17,6 +17,7 @@ from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.sensing.diagnostics.laplace_tails import chance_of_squares
 from sfumato.sensing.diagnostics.misfit import misfit
 from sfumato.sensing.diagnostics.shared_level import SharedLevel, shared_level
+from sfumato.sensing.model.operators.places import wide_cells
 from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.model.site import Site, part_of_site
 from sfumato.sensing.pipeline.inputs import (
@@ -212,6 +213,8 @@ def recovered(
     answer: Answer | None = None
     if found.status == "optimal" or (by_noise and not estimator.needs_certificate):
         answer = estimator.estimate(_problem(found, noise, options, labels))
+        wide = wide_cells(found.operator, noise or 0.0, options.max_mass)
+        remarks += [wide] if wide and answer.beliefs is not None else []
         if read.laplace is not None:
             answer = _fits_laplace(answer, len(found.readings))
         if by_noise and not _unexplained(answer):

@@ -288,6 +288,7 @@ def draw_whisper(
         titles=("what nodes said, through noise", "where it began"),
         units=("no: 0, yes: 1", "probability"),
         said="start?",
+        truth="where it truly began",
         caption=f"{result.statement}\n{result.limits}.",
         rehearsal=result.rehearsal,
     )

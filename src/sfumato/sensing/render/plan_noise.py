@@ -58,10 +58,9 @@ def _why(choice: NoiseChoice) -> str:
     found, other = choice.each, "`noise='each'` asks for one of its own for each"
     match choice.reason:
         case "asked" if found is not None and choice.kind == "one":
-            return (
-                f": one of its own for each would tell no more, at most {found.max_gain:.3g} times the "
-                "information"
-            )
+            most = f"{found.max_gain:.3g}"
+            at_most = "" if most == "1" else f", at most {most} times the information"
+            return f": one of its own for each would tell no more{at_most}"
         case "asked" if choice.kind == "each":
             return ", as asked"
         case "asked":
@@ -69,16 +68,18 @@ def _why(choice: NoiseChoice) -> str:
         case "has":
             return ", as the site says; make the site without gains for one sigma"
         case "gains":
-            more = 0.0 if found is None or found.noisiest is None else found.noisiest
+            noisiest = 0.0 if found is None or found.noisiest is None else found.noisiest
             return (
                 f": taken unasked where it tells {GAIN:g} times as much or more, no sensor adds over "
-                f"{NOISIER:g} times one sigma (here {more:.4g}), and wrong physics costs at most {LOSES:g} "
+                f"{NOISIER:g} times one sigma (here {noisiest:.4g}), and wrong physics costs at most {LOSES:g} "
                 "times as much; `noise='one'` plans one sigma"
             )
         case "little" if found is not None:
+            gain = f"{found.gain:.3g}"
+            more = "no more" if gain == "1" else f"{gain} times as much"
             return (
-                f": one of its own for each would tell {found.gain:.3g} times as much of {_about(found)}, and "
-                f"is taken unasked from {GAIN:g} times on; {other}"
+                f": one of its own for each would tell {more} of {_about(found)}, and "
+                f"is taken unasked from {GAIN:g} times as much on; {other}"
             )
         case "noisier" | "little":
             return f": with one of its own for each some would add over {NOISIER:g} times as much; {other}"

@@ -14,6 +14,8 @@ from sfumato.spaces import Grid, Line
 
 SAMPLE = 256
 """Cells that stand for all others, to see how readings change within one."""
+WIDE = 2.0
+"""Times the noise: where standing off the middle of a cell makes as much of it, it is told."""
 NOTICED = 0.5
 """Of sigma: where standing off the middle of a cell changes readings by more, it counts as noise."""
 
@@ -125,3 +127,16 @@ def noise_anywhere(sigma: npt.ArrayLike, between: float) -> FloatArray:
     """
     noise = np.asarray(sigma, dtype=np.float64)
     return np.where(between > NOTICED * noise, np.hypot(noise, between), noise)
+
+
+def wide_cells(operator: Operator, sigma: float, max_mass: float) -> str:
+    """That cells are so wide that where a source stands in one matters far more than noise does; or ""."""
+    if not sigma > 0:
+        return ""
+    times = float(noise_anywhere(sigma, max_mass * off_center(operator))) / sigma
+    if times < WIDE:
+        return ""
+    return (
+        "cells are wide for this noise: where in its cell a source stands counts as noise, which makes it "
+        f"{times:.2g} times as large; finer cells tell more of the same readings"
+    )

@@ -14,6 +14,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.files import check_writable, write_file
 
 if TYPE_CHECKING:
+    from sfumato.figures import Frame
     from sfumato.transport import EmdResult, SpaceName
 
 
@@ -82,7 +83,7 @@ def emd(
         say(step, quiet=quiet or json)
 
     if maps:
-        from sfumato.heatmap import map_distance
+        from sfumato.heatmap import map_distance, map_frame
 
         found = map_distance(a, b, flow=plot is not None, watch=watch)
     else:
@@ -97,7 +98,9 @@ def emd(
             watch=watch,
         )
     if plot is not None:
-        write_file(plot, _picture(found, (a.name, b.name), normalize or maps), overwrite=overwrite)
+        frame = map_frame(a) if maps else None
+        picture = _picture(found, (a.name, b.name), normalize or maps, frame)
+        write_file(plot, picture, overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     show(found.to_json(), render_emd(found), json=json)
 
@@ -138,7 +141,9 @@ def _corners(bounds: str) -> tuple[float, float, float, float]:
     return west, south, east, north
 
 
-def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes:
+def _picture(
+    found: EmdResult, names: tuple[str, str], normalize: bool, frame: Frame | None
+) -> bytes:
     """Where mass moves; scales follow the two files: whoever measures them can read them."""
     from sfumato.figures import arrows, flow_field
     from sfumato.transport import GridFlow
@@ -161,6 +166,7 @@ def _picture(found: EmdResult, names: tuple[str, str], normalize: bool) -> bytes
             top=max(float(p.max()), float(q.max())) or 1.0,
             longest=float(field.mass.max()) or None,
             names=(_short(names[0]), _short(names[1])),
+            frame=frame,
         )
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from tests.broken_disk import fill
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
@@ -196,6 +197,20 @@ def test_from_a_made_up_city_to_every_file() -> None:
     )
     assert Path("town.ledger").read_bytes() == paid
     assert run("ledger", "verify", "town.ledger", "--against", "try.json").exit_code == 1
+
+
+def test_a_rehearsal_need_not_write() -> None:
+    asked = ("--user", "user", "--bounds", BOX, "--epsilon", "1", "--levels", "4")
+    told = run("heatmap", "rehearse", "rows.parquet", "--public", *asked)
+    assert told.exit_code == 0, told.stderr
+    assert "earth mover's distance" in told.stdout
+    assert {one.name for one in Path().iterdir()} == {"rows.parquet", "city.ledger"}
+
+
+@pytest.mark.parametrize("verb", sorted(get_command(app).commands["heatmap"].commands))  # type: ignore[attr-defined]
+def test_every_verb_takes_quiet(verb: str) -> None:
+    asked = get_command(app).commands["heatmap"].commands[verb]  # type: ignore[attr-defined]
+    assert any("--quiet" in one.opts for one in asked.params)
 
 
 def test_a_release_in_json() -> None:
@@ -519,7 +534,8 @@ def test_an_area_of_an_image_too_large_to_be_true() -> None:
 def test_an_area_of_an_image_that_is_none(name: str) -> None:
     Path("text.png").write_text("no picture")
     message = refused(4, *words("rows.parquet", "--image", name, area=""), "--out", "map.png")
-    assert message == f"cannot read {name} as an image; nothing was written"
+    what = "there is no file none.png" if name == "none.png" else f"cannot read {name} as an image"
+    assert message == f"{what}; nothing was written"
 
 
 # several maps, weights

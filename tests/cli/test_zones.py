@@ -16,7 +16,7 @@ from tests.heatmap.export.maps import CITY, heatmap, tile_at
 from typer.testing import CliRunner, Result
 
 from sfumato.cli.main import app
-from sfumato.heatmap import HeatmapRelease, Tiles, read_heatmap
+from sfumato.heatmap import HeatmapRelease, Tiles, map_totals, read_heatmap
 from sfumato.heatmap.inference import MapPosterior
 
 pytestmark = pytest.mark.unit
@@ -78,6 +78,13 @@ def test_a_plain_table_says_what_is_known() -> None:
         "Paris            0   0.0%  outside the area: nobody was counted there",
         "no intervals: the file does not say how sure this map, by made-up, is",
     ]
+
+
+def test_a_notebook_says_where_the_map_knows_nothing() -> None:
+    """A zone outside the area would look like one of nobody, from 0 to 0."""
+    shown = map_totals("map.json", "zones.geojson")._repr_html_()
+    assert "<td>outside the area: nobody was counted there</td>" in shown
+    assert shown.count("<th>") == shown.split("<tr>")[2].count("<td>")
 
 
 @dataclass(frozen=True, eq=False)

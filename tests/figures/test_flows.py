@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
-from sfumato.figures import arrows, flow_field
+from sfumato.figures import Frame, arrows, flow_field
 from sfumato.figures.flows import MAX_ARROWS
 from sfumato.spaces import Grid
 from sfumato.transport import GridFlow, emd
@@ -180,3 +180,32 @@ def test_bad_pictures_are_refused() -> None:
         flow_field(here.ravel(), here, east, north, top=1, **words)
     with pytest.raises(InvalidParameter, match="east must be finite, got NaN or infinity"):
         flow_field(here, here, east + np.nan, north, top=1, **words)
+
+
+# where it lies
+
+
+def dark(png: bytes) -> tuple[float, float]:
+    """Where the one cell of the first panel is: part of its width from the left, of its height from the top."""
+    image = pixels(png)
+    panel = image[:, : image.shape[1] // 3]
+    left, *_, right = np.flatnonzero((panel < 60).mean(axis=0) > 0.4)
+    top, *_, bottom = np.flatnonzero(panel[:, left] < 60)
+    inside = panel[top + 3 : bottom - 2, left + 3 : right - 2]
+    rows, columns = np.nonzero(inside < 60)
+    return float(columns.mean() / inside.shape[1]), float(rows.mean() / inside.shape[0])
+
+
+def test_an_image_is_drawn_as_it_is_looked_at() -> None:
+    """As real gaze was not: the flow between maps of images lay upside down."""
+    p, q = corner(1, 2), corner(6, 2)
+    box = (0.0, 0.0, 80.0, 80.0)
+    assert dark(draw(p, q)) == pytest.approx((2.5 / 8, 6.5 / 8), abs=0.02)
+    down = draw(p, q, frame=Frame(box, box, downward=True))
+    assert dark(down) == pytest.approx((2.5 / 8, 1.5 / 8), abs=0.02)
+
+
+def test_only_the_window_is_shown() -> None:
+    p, q = corner(1, 2), corner(5, 2)
+    frame = Frame((0.0, 0.0, 80.0, 80.0), (0.0, 0.0, 80.0, 60.0), downward=True)
+    assert dark(draw(p, q, frame=frame)) == pytest.approx((2.5 / 8, 1.5 / 6), abs=0.02)

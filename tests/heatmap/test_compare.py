@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from tests.heatmap.export.maps import heatmap, tile_at
+from typer.testing import CliRunner
 
+from sfumato.cli.main import app
 from sfumato.errors import ExistsAlready, InvalidParameter
+from sfumato.figures import flow_field
 from sfumato.heatmap import (
     HeatmapRelease,
     Tiles,
@@ -22,6 +26,7 @@ from sfumato.heatmap import (
     check_ins,
     compare_maps,
     map_distance,
+    map_frame,
     rehearse,
 )
 from sfumato.heatmap.analysis.zone_shapes import read_zones
@@ -325,3 +330,25 @@ def test_fewer_users_everywhere_are_no_arrows(rng: np.random.Generator) -> None:
     layers = _layers(far, same, shares=False)
     assert layers.arrows is not None
     assert layers.moves.sum() == 1
+
+
+def test_the_flow_between_images_lies_as_they_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was drawn upside down, with a strip below the image that no image has."""
+    screen = area_of_image(80, 60, 4)
+    for name, (x, y) in (("a", (10, 10)), ("b", (70, 10))):
+        heatmap(screen, [tile_at(screen, x, y, users=100)]).write(tmp_path / f"{name}.json")
+    frames = []
+
+    def seen(*images: Any, frame: Any, **words: Any) -> bytes:
+        frames.append(frame)
+        return flow_field(*images, frame=frame, **words)
+
+    monkeypatch.setattr("sfumato.figures.flow_field", seen)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["emd", "a.json", "b.json", "--plot", "flow.png", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert frames == [map_frame("a.json")]
+    assert frames[0].downward
+    assert (frames[0].window, frames[0].extent) == ((0, 0, 80, 60), (0, 0, 80, 80))

@@ -42,6 +42,16 @@ def test_what_cannot_be_shown_is_refused() -> None:
         RecoveryWidget(3)
 
 
+def test_a_notebook_that_is_run_to_be_converted_keeps_the_picture() -> None:
+    """As the how-to says: with the state of its widgets, the page would show nothing offline."""
+    nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
+    code = "from sfumato.widget import PlanWidget\nPlanWidget(epsilon=1, users=1000, levels=6)"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    run = nbconvert.preprocessors.ExecutePreprocessor(store_widget_state=False)
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(run.preprocess(book, {})[0])
+    assert "Similarity" in page
+
+
 def test_a_converted_notebook_keeps_the_picture() -> None:
     nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
     from sfumato.widget import MapWidget

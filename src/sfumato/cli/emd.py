@@ -80,7 +80,7 @@ def emd(
         say(step, quiet=quiet or json)
 
     if maps:
-        from sfumato.heatmap import map_distance
+        from sfumato.heatmap import map_distance, map_frame
 
         found = map_distance(a, b, flow=plot is not None, watch=watch)
     else:
@@ -95,7 +95,8 @@ def emd(
             watch=watch,
         )
     if plot is not None:
-        picture = draw_emd(found, names=(a.name, b.name), shares=normalize or maps)
+        frame = map_frame(a) if maps else None
+        picture = draw_emd(found, names=(a.name, b.name), shares=normalize or maps, frame=frame)
         write_file(plot, picture, overwrite=overwrite)
         say(f"drawn in {plot}", quiet=quiet or json)
     show(found.to_json(), render_emd(found), json=json)

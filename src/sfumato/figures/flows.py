@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidParameter
-from sfumato.figures.style import ARROW, FONT_LABEL, FONT_NOTE, FONT_PANEL, MAP, MOVES
+from sfumato.figures.map_sheet import Frame, place_marks
+from sfumato.figures.style import ARROW, FONT_LABEL, FONT_NOTE, FONT_PANEL, FONT_TICK, MAP, MOVES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +49,7 @@ def flow_field(
     top: float,
     longest: float | None = None,
     names: tuple[str, str] = ("before", "after"),
+    frame: Frame | None = None,
 ) -> bytes:
     """One PNG of two maps and, between them, what moves: where mass leaves and arrives, and its way.
 
@@ -65,6 +67,7 @@ def flow_field(
         top: The top of the color scale, above 0: given, never read off the data.
         longest: The mass of the longest arrow; what a quarter of a row holds at `top` if left out.
         names: What the two maps are called.
+        frame: Where the cells lie: the panels then have its axes, and show its window as it stretches.
 
     Returns:
         The bytes of a PNG file.
@@ -98,6 +101,9 @@ def flow_field(
     )
     _map(right, after, title=names[1], colors=MAP, scale=(0, top), unit=unit)
     _draw(middle, flow, full)
+    if frame is not None:
+        for panel in (left, middle, right):
+            _place(panel, frame, before.shape)
     said = f"{float(f'{full:.3g}'):,g}"
     middle.set_xlabel(
         f"longest arrow: a mass of {said} passes; half as long: a quarter of it", fontsize=FONT_NOTE
@@ -173,6 +179,27 @@ def _map(
         drawn, ax=axis, orientation="horizontal", shrink=0.8, aspect=30, pad=0.02
     )
     bar.set_label(unit, parse_math=False)
+
+
+def _place(axis: Axes, frame: Frame, shape: tuple[int, ...]) -> None:
+    """Show the window of a frame, and its longitudes and latitudes or other coordinates, on axes of cells."""
+    west, south, east, north = frame.extent
+    low_x, low_y, high_x, high_y = frame.window
+    wide, high = (east - west) / shape[1], (north - south) / shape[0]
+
+    def column(x: float) -> float:
+        return (x - west) / wide - 0.5
+
+    def row(y: float) -> float:
+        return (y - south) / high - 0.5
+
+    across, up = place_marks(frame)
+    axis.set_xticks([column(at) for at, _ in across], [said for _, said in across])
+    axis.set_yticks([row(at) for at, _ in up], [said for _, said in up])
+    axis.tick_params(labelsize=FONT_TICK)
+    axis.set_xlim(column(low_x), column(high_x))
+    axis.set_ylim(*((row(high_y), row(low_y)) if frame.downward else (row(low_y), row(high_y))))
+    axis.set_aspect(frame.stretch * high / wide)
 
 
 def _draw(axis: Axes, flow: Arrows, full: float) -> None:

@@ -35,6 +35,8 @@ def raster_size(
     try:
         with Image.open(file, formats=FORMATS) as image:
             return image.size
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file {called}; {undone}") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise InvalidInput(f"cannot read {called} as an image; {undone}") from None
 
@@ -64,6 +66,8 @@ def flat_raster(
         with Image.open(file, formats=FORMATS) as image:
             clear = "A" in image.getbands() or "transparency" in image.info
             plain = image.convert("RGBA" if clear else "RGB")
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file {called}; {undone}") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise InvalidInput(f"cannot read {called} as an image; {undone}") from None
     if max(plain.size) > longest:

@@ -17,7 +17,7 @@ from .methods.pyramid import PyramidMethod
 from .methods.registry import register_method
 from .methods.zoom import ZoomMethod
 from .pipeline.charging import price, release_sums
-from .pipeline.compare import compare_maps, map_distance
+from .pipeline.compare import compare_maps, map_distance, map_frame
 from .pipeline.mistakes import check_comparison, check_rehearsal, check_release
 from .pipeline.one_map import release
 from .pipeline.options import HeatmapOptions
@@ -69,6 +69,7 @@ __all__ = [
     "forecast",
     "ground_view",
     "map_distance",
+    "map_frame",
     "map_hotspots",
     "map_timelapse",
     "map_totals",

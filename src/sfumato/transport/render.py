@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InvalidParameter
 from sfumato.transport.results import EmdResult, GridFlow
+
+if TYPE_CHECKING:
+    from sfumato.figures import Frame
 
 
 def render_emd(result: EmdResult) -> str:
@@ -23,7 +27,11 @@ def render_emd(result: EmdResult) -> str:
 
 
 def draw_emd(
-    result: EmdResult, *, names: tuple[str, str] = ("before", "after"), shares: bool = False
+    result: EmdResult,
+    *,
+    names: tuple[str, str] = ("before", "after"),
+    shares: bool = False,
+    frame: Frame | None = None,
 ) -> bytes:
     """Where mass moves on a grid, as PNG; scales follow the two masses: whoever compares them can read them.
 
@@ -31,6 +39,7 @@ def draw_emd(
         result: What `compare_masses` found with `flow=True`.
         names: What the two masses are called.
         shares: Whether masses are shares of a whole.
+        frame: Where the grid lies, for axes with positions; None counts cells.
 
     Returns:
         The bytes of a PNG file.
@@ -59,6 +68,7 @@ def draw_emd(
             top=max(float(p.max()), float(q.max())) or 1.0,
             longest=float(arrows(east, north, p.shape).mass.max()) or None,
             names=(_short(names[0]), _short(names[1])),
+            frame=frame,
         )
 
 

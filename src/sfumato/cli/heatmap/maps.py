@@ -33,6 +33,7 @@ from sfumato.cli.heatmap.options import (
     PriorFile,
     Public,
     SavedMap,
+    SomeOut,
     Title,
     aloud,
     watching,
@@ -152,12 +153,12 @@ def release(
 def rehearse(
     input: Input,  # noqa: A002
     epsilon: Epsilon,
-    out: Out,
     rows: RowOptions,
     area: AreaOptions,
     method: MethodOptions,
     maps: GroupOptions,
     files: FileOptions,
+    out: SomeOut = None,
     public: Public = False,
     prior: PriorFile = None,
     json: Json = False,
@@ -276,11 +277,16 @@ def film(
     outline: OutlineFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write saved maps of periods as one page that plays them in order: it costs nothing."""
     from sfumato.heatmap import as_text, map_timelapse
 
-    result = map_timelapse(files, out, title=title, over=over, outline=outline, overwrite=overwrite)
+    with watching(quiet=quiet or json) as watch:
+        watch("drawing every frame")
+        result = map_timelapse(
+            files, out, title=title, over=over, outline=outline, overwrite=overwrite
+        )
     show(result.to_json(), as_text(result), json=json)
 
 

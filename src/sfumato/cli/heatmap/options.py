@@ -248,6 +248,14 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+SomeOut = Annotated[
+    list[Path] | None,
+    _option(
+        "Files",
+        "A file to write, if any; again for more. By suffix: {suffixes}",
+        show_default=False,
+    ),
+]
 Title = Annotated[
     str, _option("Files", "What the map is called, in pictures and pages.", show_default=False)
 ]

@@ -259,7 +259,10 @@ def _readings(
 
 def _curve(axis: Axes, x: FloatArray, curve: FloatArray, sigma: FloatArray) -> None:
     """What the estimate would read, with its noise: only dotted where no sensor is for long."""
-    said: tuple[str | None, str | None] = ("noise: two sigma, about 95 %", "what the estimate would read")
+    said: tuple[str | None, str | None] = (
+        "noise: two sigma, about 95 %",
+        "what the estimate would read",
+    )
     ends = stretches(x)
     for begin, end in pairwise(ends):
         part, level, noise = x[begin:end], curve[begin:end], sigma[begin:end]

@@ -18,7 +18,6 @@ from sfumato.errors import InvalidParameter
 from sfumato.figures import (
     TOPS,
     DifferenceLayers,
-    Frame,
     Words,
     arrows,
     draw_difference,
@@ -26,7 +25,7 @@ from sfumato.figures import (
 )
 from sfumato.heatmap.comparison.difference_map import MapDifference
 from sfumato.heatmap.comparison.results import CompareResult, Pictured, ZoneChange
-from sfumato.heatmap.export.picture import extent_of
+from sfumato.heatmap.export.picture import extent_of, frame_of
 from sfumato.heatmap.render.compare import (
     people,
     percent,
@@ -35,7 +34,7 @@ from sfumato.heatmap.render.compare import (
     zone_head,
     zone_row,
 )
-from sfumato.spaces import DEGREE, Area
+from sfumato.spaces import Area
 
 CELLS = 6  # the level of a table of cells: narrower than the blur
 SHOWN = 20  # squares on a page
@@ -83,19 +82,9 @@ def png(result: CompareResult, *, shares: bool = False, titled: bool = True) -> 
     values = found.change * times / cell * (100 if shares else 1)
     values = values[first_row:end_row, first_column:end_column]
     top = float(np.quantile(np.abs(values), BRIGHTEST))
-    middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
-    in_degrees = area.kind == "degrees"
-    frame = Frame(
-        extent=extent_of(area, found.level),
-        window=area.bounds,
-        stretch=1 / middle if in_degrees else 1.0,
-        meter=DEGREE * middle if in_degrees else area.metre or None,
-        degrees=in_degrees,
-        downward=area.kind == "pixels",
-    )
     return draw_difference(
         values,
-        frame,
+        frame_of(area, extent_of(area, found.level)),
         words=Words(
             title="From {} to {}".format(*_short(result.names)) if titled else "",
             subtitle=f"{' and '.join(dict.fromkeys(result.methods))} · what changed, smoothed by "

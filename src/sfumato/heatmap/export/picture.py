@@ -114,20 +114,9 @@ def figure(
 ) -> Figure:
     """The picture as a figure of matplotlib."""
     found = drawn(release, level, legend=legend)
-    area = release.area
-    middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
-    map_in_degrees = area.kind == "degrees"
-    frame = Frame(
-        extent=found.extent,
-        window=area.bounds,
-        stretch=1 / middle if map_in_degrees else 1.0,
-        meter=DEGREE * middle if map_in_degrees else area.metre or None,
-        degrees=map_in_degrees,
-        downward=area.kind == "pixels",
-    )
     return heatmap_figure(
         found.shares,
-        frame,
+        frame_of(release.area, found.extent),
         words=_words(release, found, ground),
         top=found.top,
         floor=found.floor,
@@ -137,6 +126,20 @@ def figure(
         overlay=None
         if release.posterior is None
         else overlay(release, release.shown_uncertainty()),
+    )
+
+
+def frame_of(area: Area, extent: tuple[float, float, float, float]) -> Frame:
+    """The frame of pictures of an area, whose values reach so far."""
+    middle = math.cos(math.radians((area.bounds[1] + area.bounds[3]) / 2))
+    in_degrees = area.kind == "degrees"
+    return Frame(
+        extent=extent,
+        window=area.bounds,
+        stretch=1 / middle if in_degrees else 1.0,
+        meter=DEGREE * middle if in_degrees else area.metre or None,
+        degrees=in_degrees,
+        downward=area.kind == "pixels",
     )
 
 

@@ -162,7 +162,7 @@
     now = i;
     get("slider").setAttribute("aria-valuetext", data.names[now]);
     get("period").textContent = data.names[now];
-    get("under").textContent = `About ${many(data.totals[now])} ${data.units} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
+    get("under").textContent = `About ${many(Math.round(data.totals[now]))} ${data.units} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
     document.title = `${data.names[now]} · ${data.title}`;
     draw();
     drawBars();

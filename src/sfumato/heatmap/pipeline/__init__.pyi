@@ -1,5 +1,5 @@
 from .charging import price, release_sums
-from .compare import compare_maps, map_distance
+from .compare import compare_maps, map_distance, map_frame
 from .options import HeatmapOptions
 from .plan import plan_heatmap
 from .pooling import pool_maps
@@ -14,6 +14,7 @@ __all__ = [
     "compare_maps",
     "draw_map",
     "map_distance",
+    "map_frame",
     "map_hotspots",
     "map_timelapse",
     "map_totals",

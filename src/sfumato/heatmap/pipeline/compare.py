@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import FloatArray
 from sfumato.errors import InvalidInput, InvalidParameter
@@ -30,6 +30,9 @@ from sfumato.heatmap.results import HeatmapRelease
 from sfumato.privacy import UNITS
 from sfumato.spaces import Area
 from sfumato.transport import EmdResult, GridFlow, compare_masses
+
+if TYPE_CHECKING:
+    from sfumato.figures import Frame
 
 UNDONE = "nothing was compared"
 
@@ -130,6 +133,25 @@ def map_distance(
 
     """
     return _distance(*_pair(a, b, mixed=mixed), flow=flow, watch=watch)
+
+
+def map_frame(saved: Map) -> Frame:
+    """Where the cells of a map lie, for pictures of arrays over its grid such as `flow_field`.
+
+    Args:
+        saved: A map, or the path of one saved as .json.
+
+    Returns:
+        The frame: the grid, the bounds inside it, and which way is up.
+
+    Raises:
+        InvalidInput: The map could not be read.
+
+    """
+    from sfumato.heatmap.export.picture import frame_of
+
+    found = read_heatmap(saved) if isinstance(saved, str | Path) else saved
+    return frame_of(found.area, found.area.grid.bounds)
 
 
 def _distance(

@@ -255,6 +255,10 @@ def _totals(result: TotalsResult) -> str:
 def totals_html(result: TotalsResult) -> str:
     """A table for notebooks."""
     head, rows = _totals_rows(result)
+    if any(one.remark for one in result.zones):
+        # Without it, a zone that the map knows nothing of would be one of nobody.
+        head = [*head, ""]
+        rows = [[*row, one.remark] for row, one in zip(rows, result.zones, strict=True)]
     return _table(head, rows, result.statement)
 
 

@@ -299,4 +299,4 @@ def test_narrow_ends_of_a_search_find_the_same_shares(rng: RNG) -> None:
         for ends, out in zip((shares.slots, shares.narrow), found, strict=True):
             first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
             _prior_shares(uniforms, which, centers, first, more, shares.below, ends, out)
-        assert np.array_equal(*found)
+        assert np.array_equal(found[0], found[1])

@@ -266,3 +266,7 @@ def test_bits_bins_and_keys() -> None:
     assert keys_of(np.array([[0.0, 1.0]])) != keys_of(np.array([[-0.0, 1.0]]))
     rows = np.stack(np.meshgrid(np.arange(300.0), np.arange(300.0)), axis=-1).reshape(-1, 2)
     assert np.unique(keys_of(rows)).size == 90_000
+    # What is before all rows is one more column.
+    of_seven = rows[rows[:, 0] == 7.0]
+    assert np.array_equal(keys_of(of_seven[:, 1:], before=7.0), keys_of(of_seven))
+    assert keys_of(of_seven[:0, 1:], before=7.0).size == 0

@@ -111,11 +111,14 @@ def encoder_of(outputs: Sequence[Any] | npt.NDArray[Any]) -> Encoder:
     return Encoder(width, words=False)
 
 
-def keys_of(rows: FloatArray) -> Keys:
-    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone."""
-    bits = np.ascontiguousarray(rows).view(np.uint64)
-    found = np.full(len(rows), 0xCBF29CE484222325, dtype=np.uint64)
-    for column in bits.T:
+def keys_of(rows: FloatArray, *, before: float | None = None) -> Keys:
+    """A 64-bit number for each row, equal for rows of the same bits; others collide by chance alone.
+
+    A number `before` all rows is as one more column of it, and is worked out once.
+    """
+    found = np.full(len(rows) if before is None else 1, 0xCBF29CE484222325, dtype=np.uint64)
+    first = () if before is None else (np.array([before]).view(np.uint64),)
+    for column in (*first, *np.ascontiguousarray(rows).view(np.uint64).T):
         found = (found ^ (column >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
         found ^= found >> np.uint64(32)
     return found

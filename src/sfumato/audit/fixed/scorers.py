@@ -207,7 +207,7 @@ def codes_of(column: FloatArray, view: View) -> FloatArray:
 
 def code_keys(place: int, codes: FloatArray) -> Keys:
     """A key for each code of the column at a place."""
-    return keys_of(np.column_stack([np.full(len(codes), float(place)), codes]))
+    return keys_of(codes[:, np.newaxis], before=float(place))
 
 
 def _look_up(keys: Keys, values: FloatArray, targets: Keys) -> FloatArray:

@@ -51,14 +51,14 @@ class Shares:
     part: FloatArray
 
     @cached_property
-    def slots(self) -> IntArray:
+    def slots(self) -> npt.NDArray[np.int16]:
         """How many logits of each row are below evenly spaced parts of 1 [class, center, slot]."""
         rows = self.below.reshape(-1, self.below.shape[2])
         parts = np.arange(SLOTS + 1) / SLOTS
         found = np.stack(
             [np.searchsorted(one, parts) for one in np.maximum.accumulate(rows, axis=1)]
         )
-        return found.reshape(*self.below.shape[:2], -1)
+        return found.astype(np.int16).reshape(*self.below.shape[:2], -1)
 
     @cached_property
     def narrow(self) -> npt.NDArray[np.int16]:

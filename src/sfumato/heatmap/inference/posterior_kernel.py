@@ -95,14 +95,8 @@ def place(t, start, step, most):
 
 
 @inner(error_model="numpy")
-def entry(table, size, c, more, k):
-    """An entry of a table of mixture `size`, between centers."""
-    return table[size, c, k] * (1 - more) + table[size, c + 1, k] * more
-
-
-@inner(error_model="numpy")
 def blend(table, size, c, more, k, r):
-    """The same between logits too."""
+    """An entry of a table of mixture `size`, between centers and between logits."""
     one = table[size, c, k] * (1 - r) + table[size, c, k + 1] * r
     two = table[size, c + 1, k] * (1 - r) + table[size, c + 1, k + 1] * r
     return one * (1 - more) + two * more
@@ -147,13 +141,15 @@ def share_at(u, size, c, more, below, reached):
     lower = max(min(reached[size, row, slot], reached[size, row + 1, slot]) - 2, 0)
     upper = max(reached[size, row, slot + 1], reached[size, row + 1, slot + 1]) + 1
     upper = min(upper, below.shape[2] - 1)
+    one, two, less = below[size, c], below[size, c + 1], 1 - more
     while upper - lower > 1:
         middle = (lower + upper) >> 1
-        if entry(below, size, c, more, middle) < u:
+        if one[middle] * less + two[middle] * more < u:
             lower = middle
         else:
             upper = middle
-    a, b = entry(below, size, c, more, lower), entry(below, size, c, more, lower + 1)
+    a = one[lower] * less + two[lower] * more
+    b = one[lower + 1] * less + two[lower + 1] * more
     r = min(max((u - a) / (b - a), 0.0), 1.0) if b > a else 0.5
     return 1 / (1 + math.exp(18.0 - 0.1 * (lower + r)))
 

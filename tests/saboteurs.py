@@ -937,6 +937,11 @@ SABOTEURS: dict[str, Saboteur] = {
         "[graph]",
         "assert",
     ),
+    "noise for each sensor without their steps": Saboteur(
+        sensors.steps_not_counted_in_gains,
+        "tests/sensing/test_noise_each.py::test_what_is_said_of_noise_for_each_counts_the_steps_of_sensors[1/10]",
+        "assert",
+    ),
     "errors certified of sources at nodes alone": Saboteur(
         sensors.bends_not_counted,
         "tests/sensing/test_certified_error.py"

@@ -229,6 +229,10 @@ Bay. Two communities each, as `whisper locate` finds them.
 
 {stated_verdict}
 
+Parts of 400 scatter: of 34 further rows of 1,200 like the one that is worst here (unequal, mixed; si; epsilon
+2), the worst third is off by 2.8 % on average and by 5.2 % at most. Over all 41,200 whispers,
+thirds are off by 0.05, 0.09 and 0.18 %.
+
 ## The chance or weight is not stated
 
 The estimator averages over four; the true one lies among them or between two. What is said is learned from

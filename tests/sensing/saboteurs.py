@@ -67,6 +67,14 @@ def laplace_certified_as_gaussian() -> None:
     module.direction_quantiles = lambda directions, level, laplace=None: true(directions, level)
 
 
+def steps_not_counted_in_gains() -> None:
+    """What noise for each sensor gains, as if gains did not make the sensors' own steps louder."""
+    module = sensing("planning.noise_weights")
+    module._counted = lambda site, operator=None: (
+        module.sensitivity(operator or site.operator, site.neighbors).l2
+    )
+
+
 def bends_not_counted() -> None:
     """Sources between the nodes of a part read as its nodes do."""
     sensing("recovery.error_bound").OF_CHECK = -1.0

@@ -53,6 +53,7 @@ from sfumato.sensing.planning.noise_choice import (
     judged,
 )
 from sfumato.sensing.planning.noise_weights import noise_each
+from sfumato.sensing.recovery import communities
 from sfumato.sensing.release.exact import in_sources
 from sfumato.sensing.release.noise_plan import NoisePlan, SensorLoss
 from sfumato.sensing.release.readings import Readings, quantise, release_snapshot
@@ -98,6 +99,29 @@ OPERATORS: dict[str, tuple[Operator, MovedMass | SwappedCells]] = {
     ),
     "matrix": (linear(np.vander([0.2, 0.9, 1.4], 8), Line(8)), MovedMass("1/4", "line")),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("step", ["0", "1/100", "1/10", "10"])
+def test_what_is_said_of_noise_for_each_counts_the_steps_of_sensors(step: str) -> None:
+    """Gains make steps louder too: what is said of the noise is so of the noise that is planned."""
+    operator = graph_diffusion(two_rings(), rate=0.5)
+    made = describe_site("net", operator=operator, radius="1", unit="mass", per_source=1, step=step)
+    found = noise_each(made.site)
+    planned = plan(made.site, LOSS), plan(found.site, LOSS)
+    one, each = planned[0].sigma, planned[1].sigmas
+    # Beside it a plan counts rounding to its lattice: so many units of all that neighbors move.
+    lattice = max(2 * len(each) ** 0.5 / float(one_plan.moved) for one_plan in planned)
+    assert found.noisiest is not None
+    assert float(each.max()) == pytest.approx(found.noisiest * one, rel=lattice)
+    labels = communities(two_rings(), count=2)
+    share = np.where(labels == 0, 1 / (labels == 0).sum(), -1 / (labels == 1).sum())
+    apart = operator.readings(share)
+    told, told_of_one = np.linalg.norm(apart / each) ** 2, np.linalg.norm(apart / one) ** 2
+    assert told / told_of_one == pytest.approx(found.gain, rel=2 * lattice)
+    assert found.gain <= found.most
+    chosen = choose_noise(made.site, LOSS)
+    assert chosen.kind == ("each" if step == "0" else "one")
+    assert chosen.reason in {"0": ("gains",), "1/100": ("noisier",)}.get(step, ("little",))
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -163,7 +163,7 @@ def noise_each(
             "operator, which are too many; take one sigma for all; nothing was planned"
         )
     moves = _Moves(operator, over_distance=isinstance(site.neighbors, MovedMass))
-    one = sensitivity(operator, site.neighbors).l2
+    one = _counted(site)
     top = float(moves.costs(np.ones(len(operator.sensors))).max())
     cut = _cut(operator, moves, chosen, offset=offset)
     even = np.ones(len(operator.sensors))
@@ -175,13 +175,15 @@ def noise_each(
         raise InvalidParameter(
             "the sensors tell nothing of what is wanted, with any noise; nothing was planned"
         )
+    # Of a sensor's own step the program knows nothing: no weights have less noise than without it.
+    alone = sensitivity(operator, site.neighbors).l2
     weights, most, rounds = _solved(
         moves, top, lambda held: cut(held) / told, share, everywhere=chosen == "places"
     )
     gains = _rounded_down(np.sqrt(_filled(weights, moves, top)))
     made = replace(site, operator=weighted(operator, gains))
-    # Not what the program says: the norm with these gains, as noise will be calibrated to it.
-    now = sensitivity(made.operator, site.neighbors).l2
+    # Not what the program says: the norm with these gains, and their steps, as noise will be calibrated to it.
+    now = _counted(made)
     gain = float(cut(gains**2) @ gains**2) / told * (one / now) ** 2
     if gain < WORTH:
         made, gains, gain, now = site, even, 1.0, one
@@ -191,7 +193,7 @@ def noise_each(
         read_only(gains),
         chosen,
         gain,
-        max(most, gain),
+        max(most * (one / alone) ** 2, gain),
         rounds,
         _wrong(made, now) if made is not site else wrong_of_one,
         wrong_of_one,
@@ -357,6 +359,12 @@ def _rounded_down(gains: FloatArray) -> FloatArray:
     return np.where(down < SMALLEST_GAIN, 0.0, down)
 
 
+def _counted(site: Site, operator: Operator | None = None) -> float:
+    """How far neighbors move all readings times their gains, each sensor's own step included."""
+    moved = sensitivity(operator or site.operator, site.neighbors).l2
+    return moved + float(site.step_in_sources) * float(np.linalg.norm(site.gains))
+
+
 def _wrong(site: Site, now: float) -> float:
     """How many times as far neighbors move readings if the physics is wrong by 10 %: the promise then is less.
 
@@ -366,4 +374,4 @@ def _wrong(site: Site, now: float) -> float:
     if time is None:
         return 1 + WRONG
     others = [operator.with_time(time * factor) for factor in (1 - WRONG, 1 + WRONG)]
-    return max(sensitivity(other, site.neighbors).l2 for other in others) / now
+    return max(_counted(site, other) for other in others) / now

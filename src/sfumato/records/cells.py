@@ -53,7 +53,8 @@ class CellSums:
 
     def can_hold(self, level: int, codes: IntArray) -> BoolArray:
         """Which cells of a level touch the public bounds: the others are 0 for all rows there could be."""
-        if self.area is None or not codes.size:
+        every = (0, 0, 1 << level, 1 << level)
+        if self.area is None or not codes.size or self.area.window(level) == every:
             return np.ones(codes.shape, dtype=np.bool_)
         return self.area.touches(level, codes & ((1 << 2 * level) - 1))
 

@@ -9,6 +9,7 @@ from typing import Literal, assert_never, get_args
 import numpy as np
 
 from sfumato._types import BoolArray, IntArray
+from sfumato._validate import whole
 from sfumato.errors import InvalidParameter
 from sfumato.spaces.grid import MAX_LEVELS, Grid
 
@@ -89,15 +90,12 @@ class Area:
 
         There is at least one of each.
         """
-        grid = self.grid.at_level(level)
-        west, south, _, _ = grid.bounds
+        side = 1 << whole("level", level, low=0, high=self.grid.levels)
+        west, south, east, north = self.grid.bounds
         low_x, low_y, high_x, high_y = self.bounds
-        first_column, end_column = _touched(
-            (low_x - west) / grid.cell_width, (high_x - west) / grid.cell_width, grid.side
-        )
-        first_row, end_row = _touched(
-            (low_y - south) / grid.cell_height, (high_y - south) / grid.cell_height, grid.side
-        )
+        width, height = (east - west) / side, (north - south) / side
+        first_column, end_column = _touched((low_x - west) / width, (high_x - west) / width, side)
+        first_row, end_row = _touched((low_y - south) / height, (high_y - south) / height, side)
         return first_column, first_row, end_column, end_row
 
     def touches(self, level: int, codes: IntArray) -> BoolArray:

@@ -34,6 +34,8 @@ class CentralNoise:
 
     def noisy(self, counts: IntArray, scales: tuple[Fraction, ...], which: IntArray) -> IntArray:
         """Drawn scale by scale."""
+        if len(scales) == 1:
+            return DiscreteLaplace(scales[0]).sample(counts, self.noise)
         found = np.zeros(counts.size, dtype=np.int64)
         for at, scale in enumerate(scales):
             here = which == at

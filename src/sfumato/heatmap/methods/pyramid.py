@@ -134,6 +134,8 @@ class Pyramid:
 
 def _largest(noisy: IntArray, groups: IntArray, width: int) -> IntArray:
     """Where the `width` largest of each group are, in order; `groups` is whose each one is, in order."""
+    if noisy.size <= width:
+        return np.arange(noisy.size)
     # Stable, so that of equal values the earlier, with the smaller code, comes first. Negation is
     # safe: counts lie within 2**61.
     order = np.lexsort((-noisy, groups))

@@ -13,6 +13,7 @@ from sfumato.privacy.noise.tables import Sampler
 
 SIGN = np.uint64(63)
 REST = np.uint64(0x7FFFFFFFFFFFFFFF)
+PAGE = 512  # words of memory
 MANY = 2**14  # blocks; a device asks for fewer, and does not load a compiler for them
 
 
@@ -76,7 +77,14 @@ def _layout(sampler: Sampler) -> tuple[Any, ...]:
         starts.append(seen[id(table)])
         halves.append((high.size + 1) // 2)
     integers = (np.array(a, dtype=np.int64) for a in (starts, halves, sampler.weights))
-    return (np.concatenate(highs), np.concatenate(lows), *integers, sampler.signed)
+    # Upper and lower halves that began at the same place of a page would share lines of the cache,
+    # which costs a tenth of the time of a draw: they lie in one array, a quarter of a page apart.
+    start = -(-filled // PAGE) * PAGE + PAGE // 4
+    words = np.empty(start + filled, dtype=np.uint64)
+    high, low = words[:filled], words[start:]
+    np.concatenate(highs, out=high)
+    np.concatenate(lows, out=low)
+    return (high, low, *integers, sampler.signed)
 
 
 def _by_columns(

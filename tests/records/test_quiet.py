@@ -19,7 +19,7 @@ def test_a_thread_that_ends_leaves_the_others_their_silence() -> None:
     inside, left = threading.Event(), threading.Event()
 
     def first() -> None:
-        inside.wait(10)
+        assert inside.wait(10)
 
     def second() -> str:
         inside.set()
@@ -27,7 +27,11 @@ def test_a_thread_that_ends_leaves_the_others_their_silence() -> None:
         warnings.warn("an engine's own", DeprecationWarning, stacklevel=1)
         return "read"
 
-    other = threading.Thread(target=lambda: (quietly(first, "not read"), left.set()))
+    def beside() -> None:
+        quietly(first, "not read")
+        left.set()
+
+    other = threading.Thread(target=beside)
     other.start()
     # The other came first and goes first, in the middle of ours.
     while list(warnings.filters) == before:

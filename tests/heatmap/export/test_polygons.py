@@ -175,6 +175,32 @@ def test_no_class_is_a_sliver_and_none_stands_for_what_is_not_there() -> None:
     assert styles == ["no"]
 
 
+def test_one_style_is_of_polygons_and_of_rasters() -> None:
+    """QGIS looks for map.qml beside map.tif too: with a style of polygons alone it was drawn all black."""
+    release = spread()
+    root = Xml.fromstring(qgis_style(release))  # noqa: S314 - our own file
+    raster = root.find("pipe/rasterrenderer")
+    assert raster is not None
+    assert (raster.get("type"), raster.get("band")) == ("singlebandpseudocolor", "1")
+    items = raster.findall("rastershader/colorrampshader/item")
+    ends = np.array([float(one.get("value", "")) for one in items])
+    assert (np.diff(ends) > 0).all()
+    shares = release.image()
+    assert shares.max() <= ends[-1]
+    assert [one.get("alpha") for one in items] == ["0", *["255"] * (len(items) - 1)]
+    assert items[0].get("label") == "may be noise"
+    # The mark is where that of the picture is, in shares of the cells of the file.
+    assert ends[0] == pytest.approx(release.noise.share(8, release.tiles.total))
+    # And classes are of densities: the last one ends at a round number of them.
+    across, up = release.area.cell_size
+    times = release.tiles.total / (across * up / 1e6)
+    assert ends[-1] * times == pytest.approx(float(f"{ends[-1] * times:.1g}"))
+    assert (items[-1].get("label") or "").endswith(" users per km²")
+    blank = replace(release, known_noise=NoiseMark(float("inf"), empty=True))
+    only = Xml.fromstring(qgis_style(blank)).findall(".//item")  # noqa: S314 - our own file
+    assert [(one.get("value"), one.get("alpha")) for one in only] == [("inf", "0")]
+
+
 def test_a_style_is_refused_where_polygons_are(tmp_path: Path) -> None:
     write(town(), tmp_path / "a.json")
     (tmp_path / "map.qml").write_text("mine")

@@ -128,7 +128,7 @@ _OWN: dict[str, MapFormat] = {
         MapFormat(
             STYLE,
             lambda one, how: _part("qgis").qgis_style(one, how.level, every_cell=how.every_cell),
-            "style of the polygons for QGIS",
+            "style of polygons and GeoTIFF for QGIS",
             check=lambda area, _: _part("geojson").check_geojson(area),
         ),
         MapFormat(

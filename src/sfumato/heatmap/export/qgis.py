@@ -1,4 +1,8 @@
-"""A style that QGIS finds beside a .geojson of the same name: density in the colors of our pictures."""
+"""A style that QGIS finds beside a .geojson or .tif of the same name: density in the colors of our pictures.
+
+QGIS looks for one name beside both, so that one file has a style of polygons and one of rasters:
+each kind of layer reads its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from xml.etree import ElementTree as Xml
 
 from sfumato.figures import TOPS, palette, round_number
 from sfumato.heatmap.export.geojson import DENSITY, densities, polygons_of
+from sfumato.heatmap.tiles import FINEST_IMAGE
 
 if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease
@@ -32,15 +37,13 @@ def qgis_style(
     )  # fmt: skip
     ranges, symbols = Xml.SubElement(renderer, "ranges"), Xml.SubElement(renderer, "symbols")
     breaks = class_breaks(release, level, every_cell=every_cell)
-    colors = palette()
     unit = f"{release.measure.name} per km²"
     for number, (low, high) in enumerate(pairwise(breaks or [0.0, 1e300])):
         label = f"{_number(low)} - {_number(high)} {unit}" if breaks else "all of it may be noise"
         Xml.SubElement(
             ranges, "range", render="true", symbol=str(number), label=label, lower=repr(low), upper=repr(high),
         )  # fmt: skip
-        shade = math.sqrt((low + high) / 2 / breaks[-1]) if breaks else 0.0
-        color = ",".join(map(str, [*colors[round(255 * shade)].tolist(), 255]))
+        color = ",".join(map(str, [*_color(low, high, breaks[-1]), 255])) if breaks else "0,0,0,0"
         filled = "solid" if breaks else "no"
         symbol = Xml.SubElement(symbols, "symbol", type="fill", name=str(number), alpha="1")
         layer = Xml.SubElement(
@@ -57,6 +60,7 @@ def qgis_style(
     # Of the layer and not of its symbols, whose outlines overlap.
     Xml.SubElement(root, "layerOpacity").text = str(ALPHA)
     Xml.SubElement(root, "layerGeometryType").text = "2"
+    _raster(root, release, level)
     Xml.indent(root)
     return HEAD + bytes(Xml.tostring(root, encoding="utf-8")) + b"\n"
 
@@ -68,10 +72,23 @@ def class_breaks(
 
     None where nothing is above the mark.
     """
-    area, amount = release.area, release.measure.scale * release.tiles.total
     cells = polygons_of(release, level, every_cell=every_cell).cells
-    highest = max(float(densities(cells, area).max(initial=0.0)), 1e-9)
-    top = round_number(highest, TOPS)
+    return _breaks(release, float(densities(cells, release.area).max(initial=0.0)))
+
+
+def raster_breaks(release: HeatmapRelease, level: int | None = None) -> tuple[list[float], float]:
+    """The same of the shares in a GeoTIFF, and the density of a share of 1."""
+    area = release.area
+    chosen = min(area.grid.levels, FINEST_IMAGE) if level is None else level
+    across, up = (length * 2.0 ** (area.grid.levels - chosen) for length in area.cell_size)
+    amount = release.measure.scale * release.tiles.total
+    times = amount / (across * up / 1e6)
+    return _breaks(release, float(release.image(chosen).max(initial=0.0)) * times), times
+
+
+def _breaks(release: HeatmapRelease, highest: float) -> list[float]:
+    area, amount = release.area, release.measure.scale * release.tiles.total
+    top = round_number(max(highest, 1e-9), TOPS)
     across, up = area.cell_size
     # The mark is the same share of a square kilometre whatever the level of a cell.
     floor = release.noise.share(area.grid.levels, release.tiles.total)
@@ -80,6 +97,33 @@ def class_breaks(
         return []
     steps = [top * (number / CLASSES) ** 2 for number in range(CLASSES)]
     return [floor, *(step for step in steps if step > NARROWEST * floor), top]
+
+
+def _raster(root: Xml.Element, release: HeatmapRelease, level: int | None) -> None:
+    """The style of a GeoTIFF: its shares, where QGIS would take three rasters for red, green, blue."""
+    breaks, times = raster_breaks(release, level)
+    renderer = Xml.SubElement(
+        Xml.SubElement(root, "pipe"), "rasterrenderer", type="singlebandpseudocolor", band="1",
+        opacity=str(ALPHA), alphaBand="-1", nodataColor="",
+    )  # fmt: skip
+    shader = Xml.SubElement(
+        Xml.SubElement(renderer, "rastershader"), "colorrampshader", colorRampType="DISCRETE",
+        classificationMode="1", clip="0",
+    )  # fmt: skip
+    unit = f"{release.measure.name} per km²"
+    none = repr(breaks[0] / times) if breaks else "inf"
+    said = "may be noise" if breaks else "all of it may be noise"
+    Xml.SubElement(shader, "item", value=none, color="#ffffff", alpha="0", label=said)
+    for low, high in pairwise(breaks):
+        color = "#{:02x}{:02x}{:02x}".format(*_color(low, high, breaks[-1]))
+        label = f"{_number(low)} - {_number(high)} {unit}"
+        Xml.SubElement(
+            shader, "item", value=repr(high / times), color=color, alpha="255", label=label
+        )
+
+
+def _color(low: float, high: float, top: float) -> list[int]:
+    return [int(part) for part in palette()[round(255 * math.sqrt((low + high) / 2 / top))]]
 
 
 def _number(value: float) -> str:

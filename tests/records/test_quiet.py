@@ -1,0 +1,41 @@
+"""Engines are silent whoever else is at work: warnings of a process are not those of a thread."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import pytest
+
+from sfumato.records.quiet import quietly
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_thread_that_ends_leaves_the_others_their_silence() -> None:
+    """As two releases on the page: what one engine warned of was an unreadable file to the other."""
+    warnings.simplefilter("error")
+    before = list(warnings.filters)
+    inside, left = threading.Event(), threading.Event()
+
+    def first() -> None:
+        assert inside.wait(10)
+
+    def second() -> str:
+        inside.set()
+        assert left.wait(10)
+        warnings.warn("an engine's own", DeprecationWarning, stacklevel=1)
+        return "read"
+
+    def beside() -> None:
+        quietly(first, "not read")
+        left.set()
+
+    other = threading.Thread(target=beside)
+    other.start()
+    # The other came first and goes first, in the middle of ours.
+    while list(warnings.filters) == before:
+        pass
+    assert quietly(second, "not read") == "read"
+    other.join()
+    assert list(warnings.filters) == before

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from sfumato._types import FloatArray
 from sfumato.privacy import MovedMass
 from sfumato.sensing import (
     Operator,
@@ -22,8 +23,9 @@ from sfumato.sensing import (
     recover_sources,
 )
 from sfumato.sensing.model.operators import even_places
+from sfumato.sensing.model.operators.graph_diffusion import GraphDiffusion
 from sfumato.sensing.pipeline import check_recovery
-from sfumato.sensing.planning import synthetic_site
+from sfumato.sensing.planning import block_graph, synthetic_site
 from sfumato.sensing.recovery import Estimate, TreeCertificate, certify_error, check_error
 from sfumato.sensing.recovery.distance import error_at_most
 from sfumato.sensing.recovery.tree_bound import tree_of
@@ -240,6 +242,26 @@ def test_large_sites_are_certified_too(rng: np.random.Generator) -> None:
     found = certify_error(town, y, answer, sigma=0.01)
     assert isinstance(found, TreeCertificate)
     assert check_error(found, town, y, answer, sigma=0.01, max_mass=1.0) == ""
+
+
+def test_a_certificate_reads_no_column_of_each_cell(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 700 nodes 512 are sampled for its directions; what all read in these is a dozen adjoints."""
+    graph, _ = block_graph([350, 350], inside=0.05, across=0.002, rng=rng)
+    town = graph_diffusion(graph, 0.5)
+    y = town.columns([3, 500]).sum(axis=1) + 0.003 * rng.normal(size=700)
+    asked, columns = 0, GraphDiffusion.columns
+
+    def counted(self: GraphDiffusion, cells: Any) -> FloatArray:
+        nonlocal asked
+        asked += np.size(cells)
+        return columns(self, cells)
+
+    monkeypatch.setattr(GraphDiffusion, "columns", counted)
+    found = certify_error(town, y, at_cells(town, [3, 500], [1.0, 1.0]), sigma=0.003)
+    assert isinstance(found, TreeCertificate)
+    assert 0 < asked < 700
 
 
 def test_a_bound_that_is_no_less_than_without_readings_says_so() -> None:

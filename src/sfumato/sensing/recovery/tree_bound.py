@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato._types import FloatArray, IntArray
-from sfumato.sensing.model.operators.protocol import Operator, column_chunks
+from sfumato.sensing.model.operators.protocol import Operator
 from sfumato.sensing.recovery.answer import Estimate
 from sfumato.sensing.recovery.certified_error import (
     LaplaceNoise,
@@ -298,8 +298,9 @@ def _scaled(
     scaled = units @ readings
     width = operator.kernel_width
     if not anywhere or width is None or not isinstance(space, Grid):
-        read = [units @ operator.columns(some) for some in column_chunks(operator, np.arange(n))]
-        nodes = np.concatenate(read, axis=1).T[:, np.newaxis, :] * max_mass
+        # What each cell reads in so few directions: an adjoint for each, and not a column for each cell.
+        read = np.stack([operator.adjoint(row) for row in units], axis=1)
+        nodes = read[:, np.newaxis, :] * max_mass
         return ScaledProblem(nodes, scaled, np.zeros(n), np.ones(n))
     cells, sensors = space.places(np.arange(n)), operator.sensors.positions
     reads = []

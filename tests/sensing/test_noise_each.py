@@ -118,7 +118,7 @@ def test_what_is_said_of_noise_for_each_counts_the_steps_of_sensors(step: str) -
     apart = operator.readings(share)
     told, told_of_one = np.linalg.norm(apart / each) ** 2, np.linalg.norm(apart / one) ** 2
     assert told / told_of_one == pytest.approx(found.gain, rel=2 * lattice)
-    assert found.gain <= found.most
+    assert found.gain <= found.max_gain
     chosen = choose_noise(made.site, LOSS)
     assert chosen.kind == ("each" if step == "0" else "one")
     assert chosen.reason in {"0": ("gains",), "1/100": ("noisier",)}.get(step, ("little",))

@@ -8,6 +8,7 @@ import gc
 import hashlib
 import importlib.metadata
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,11 @@ if gc.isenabled():
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell that starts `make test &` has the interrupt ignored by all that comes of it: tests of what an
+# interrupt does would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One thread of linear algebra a process, before numpy is read: two workers with two threads each wait
 # for each other on two cores: on a busy machine a test of 0.2 s took half a minute.

@@ -64,7 +64,7 @@ def test_a_refusal_loads_nothing_heavy(words: list[str], tmp_path: Path) -> None
     [
         (
             "heatmap rehearse none.parquet --by city --method abacus --levels 3 --bounds 1,2",
-            ["--epsilon, --out must be given", "--by needs", "abacus", "--public", "--user", "no file none"],
+            ["--epsilon must be given", "--by needs", "abacus", "--public", "--user", "no file none"],
         ),
         (
             "heatmap compare a.json b.json --coverage 2 --out x.tif --out no/c.png",

@@ -1,4 +1,4 @@
-"""The colors, letters and color scales of all pictures: to change how maps look, change this file alone."""
+"""The colors, letters and color scales of all pictures: what maps look like in pictures, pages and widgets."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def share_of(whole: Loss, share: Loss | Number) -> Loss:
             return ZCDP(part)
         case ApproxDP(epsilon, delta) if epsilon:
             return ApproxDP(part, delta * part / epsilon)
-        case _:
+        case PureDP() | ApproxDP():  # an epsilon of 0 has no part of a delta
             return PureDP(part)
 
 

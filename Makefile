@@ -51,16 +51,18 @@ lint: setup  ## ruff: rules and format
 types: setup  ## mypy --strict
 	@$(BIN)/mypy
 
+# A new folder in memory; nothing where TMPDIR says where files go, 4 GB are not free or no program may run there.
+in_memory = test -z "$$TMPDIR" && free=$$(df -k --output=avail /dev/shm 2>/dev/null) && test "$${free\#\#*[!0-9]}" -gt 4000000 && \
+	! grep -q ' /dev/shm .*noexec' /proc/mounts && mktemp -d -p /dev/shm sf.XXXX
+
 # Types take one core for a minute. Three processes for two cores: one of them often waits, for a browser, a
-# broker, Spark, a disk. Files of tests lie in memory where 4 GB of it are free, for a ledger waits for the disk at
+# broker, Spark, a disk. Files of tests lie in memory where there is room, for a ledger waits for the disk at
 # every charge; those of a run that fails are left there.
 test: setup system lint  ## everything that decides: lint, types, tests, doctests, README
 	@mkdir -p .mypy_cache; $(BIN)/mypy >.mypy_cache/said 2>&1 & types=$$!; \
-	  free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1); files=; \
-	  if [ -z "$$TMPDIR" ] && [ "$${free:-0}" -gt 4000000 ] && ! mount | grep -q ' on /dev/shm type [^ ]* (.*noexec'; then \
-	    files=$$(mktemp -d -p /dev/shm sf.XXXX) && chmod 1777 $$files && export TMPDIR=$$files; fi; \
+	  if files=$$($(in_memory)); then chmod 1777 $$files; export TMPDIR=$$files; fi; \
 	  $(BIN)/pytest -n 3 --dist worksteal -q $${files:+--basetemp=$$files/t}; tests=$$?; \
-	  [ $$tests != 0 ] || [ -z "$$files" ] || rm -rf "$$files"; \
+	  [ $$tests != 0 ] || rm -rf $$files; \
 	  wait $$types && exit $$tests || { cat .mypy_cache/said; exit 1; }
 
 soak: setup system  ## the long form of a network's faults on real processes: kills, outages, floods (a quarter of an hour)

@@ -172,3 +172,55 @@ print(rows.execute().user.tolist(), "pandas" in sys.modules)
         check=False,
     )
     assert done.stdout == "4 False\n['ann', 'bob'] True\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "more", ["from ibis.backends.sqlite.converter import pd", "class More(SQLitePandasData): pass"]
+)
+def test_an_ibis_that_wants_more_than_the_stand_in_is_loaded_with_pandas(
+    more: str, tmp_path: Path
+) -> None:
+    """Also where four threads are the first to open a file, all at once."""
+    code = """
+import sqlite3, sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import PathFinder, SourceFileLoader
+from threading import Barrier
+
+class Longer(SourceFileLoader):
+    def get_code(self, name):
+        text = self.get_data(self.path) + b"\\n" + sys.argv[1].encode()
+        return self.source_to_code(text, self.path)
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        found = PathFinder.find_spec(name, path) if name == "ibis.backends.sqlite" else None
+        if found is not None:
+            found.loader = Longer(name, found.origin)
+        return found
+
+sys.meta_path.insert(0, Finder())
+with sqlite3.connect("rows.db") as file:
+    file.execute("create table points (user text, x real, y real)")
+    file.executemany("insert into points values (?, ?, ?)", [("ann", 0.2, 0.2), ("bob", 0.7, 0.2)])
+file.close()
+from sfumato.records import open_table
+start = Barrier(4)
+
+def users(_):
+    start.wait(30)
+    return open_table("points", connection="sqlite://rows.db").execute().user.tolist()
+
+with ThreadPoolExecutor(4) as threads:
+    print(list(threads.map(users, range(4))) == [["ann", "bob"]] * 4)
+print(sys.modules["ibis.backends.sqlite.converter"].__spec__ is not None)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, more],
+        env=environment(ROOT / "src"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True\nTrue\n", done.stderr

@@ -16,9 +16,10 @@ def test_a_thread_that_ends_leaves_the_others_their_silence() -> None:
     """As two releases on the page: what one engine warned of was an unreadable file to the other."""
     warnings.simplefilter("error")
     before = list(warnings.filters)
-    inside, left = threading.Event(), threading.Event()
+    begun, inside, left = threading.Event(), threading.Event(), threading.Event()
 
     def first() -> None:
+        begun.set()
         assert inside.wait(10)
 
     def second() -> str:
@@ -34,8 +35,27 @@ def test_a_thread_that_ends_leaves_the_others_their_silence() -> None:
     other = threading.Thread(target=beside)
     other.start()
     # The other came first and goes first, in the middle of ours.
-    while list(warnings.filters) == before:
-        pass
+    assert begun.wait(10)
     assert quietly(second, "not read") == "read"
     other.join()
+    assert list(warnings.filters) == before
+
+
+def test_who_saves_filters_meanwhile_does_not_keep_the_silence() -> None:
+    """As a GeoTIFF that is written while a table is read: what it put back was the silence."""
+    warnings.simplefilter("error")
+    before = list(warnings.filters)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read() -> None:
+        begun.set()
+        assert go_on.wait(10)
+
+    other = threading.Thread(target=lambda: quietly(read, "not read"))
+    other.start()
+    assert begun.wait(10)
+    with warnings.catch_warnings():
+        go_on.set()
+        other.join()
+        assert list(warnings.filters) == before
     assert list(warnings.filters) == before

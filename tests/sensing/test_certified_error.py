@@ -325,3 +325,15 @@ def test_a_file_that_says_something_else_than_its_proof_is_of_is_found_out(
     told = check_recovery(other)
     assert not told.holds
     assert f"says another {where} than the rest of it" in told.why
+
+
+def test_a_file_of_before_says_less_and_is_no_contradiction(tmp_path: Path) -> None:
+    """As of November 2026 and older: fields that came later are not there; one that no program knows is."""
+    hall = synthetic_site("hall", LINE, MovedMass("1/10", "line"))
+    found = recover_sources(LINE.columns([9])[:, 0], site=hall, noise=SIGMA)
+    data = json.loads(json.dumps(found.to_json()))
+    for later in ("verdict", "ceiling", "shared_level", "certified_error", "suspects"):
+        del data[later]
+    before = tmp_path / "before.json"
+    before.write_text(json.dumps({**data, "of_some_day": [1]}))
+    assert check_recovery(before).holds

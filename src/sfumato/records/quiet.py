@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.errors import InvalidInput, SfumatoError
 
 T = TypeVar("T")
+
+
+EVERY = "(?s:.*)"
+"""Any text of a warning; nobody else's filter is written so."""
 
 
 class _Silence:
@@ -17,26 +21,34 @@ class _Silence:
 
     Filters of warnings are those of the whole process. Threads that each save and restore them by
     `warnings.catch_warnings` end one another's silence, or leave it behind for good: so the first
-    to come in saves them, and the last to go restores them.
+    to come in adds one filter, and the last to go takes it away, from the list that it was added
+    to and from the one that is in force: other code may have put that in its place, and will put
+    the first one back.
     """
 
     def __init__(self) -> None:
         self._guard, self._inside = threading.Lock(), 0
-        self._saved = warnings.catch_warnings()
+        self._filters: Any = []
+        self._ours: Any = None
 
     def __enter__(self) -> None:
         with self._guard:
             if not self._inside:
-                self._saved = warnings.catch_warnings()
-                self._saved.__enter__()
-                warnings.simplefilter("ignore")
+                self._filters = warnings.filters
+                warnings.filterwarnings("ignore", message=EVERY)
+                self._ours = next(
+                    one for one in self._filters if getattr(one[1], "pattern", "") == EVERY
+                )
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._guard:
             self._inside -= 1
             if not self._inside:
-                self._saved.__exit__(None, None, None)
+                now: Any = warnings.filters
+                for held in (self._filters, now):
+                    if self._ours in held:
+                        held.remove(self._ours)
 
 
 _SILENCE = _Silence()

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import sqlite3
 import sys
+import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -106,13 +107,19 @@ def _sqlite(url: str) -> Any:
     return ibis.sqlite.from_connection(sqlite3.connect(f"{file}?mode=ro", uri=True))
 
 
+SQLITE_BACKEND = "ibis.backends.sqlite"
+CONVERTER = f"{SQLITE_BACKEND}.converter"
+_LOADING = threading.Lock()
+
+
 class _Later:
     """What Ibis converts rows of SQLite with, loaded when it is first asked for anything."""
 
     def __getattr__(self, name: str) -> Any:
-        from ibis.backends.sqlite.converter import SQLitePandasData
-
-        return getattr(SQLitePandasData, name)
+        found = importlib.import_module(CONVERTER).SQLitePandasData
+        if found is self:
+            raise ImportError(f"{CONVERTER} is asked for {name} before it may be loaded")
+        return getattr(found, name)
 
 
 def _without_pandas() -> None:
@@ -120,18 +127,20 @@ def _without_pandas() -> None:
 
     It is the one module of these that imports it; who lets Ibis convert rows has it then.
     """
-    name = "ibis.backends.sqlite.converter"
-    if "ibis.backends.sqlite" in sys.modules or name in sys.modules:
-        return
-    stand_in: Any = ModuleType(name)
-    stand_in.SQLitePandasData = _Later()
-    sys.modules[name] = stand_in
-    try:
-        # An Ibis that takes more from there is loaded by the next line that asks for it, pandas too.
-        with suppress(ImportError):
-            importlib.import_module("ibis.backends.sqlite")
-    finally:
-        del sys.modules[name]
+    with _LOADING:
+        if SQLITE_BACKEND in sys.modules or CONVERTER in sys.modules:
+            return
+        stand_in: Any = ModuleType(CONVERTER)
+        stand_in.SQLitePandasData = _Later()
+        sys.modules[CONVERTER] = stand_in
+        try:
+            with suppress(Exception):
+                importlib.import_module(SQLITE_BACKEND)
+        finally:
+            sys.modules.pop(CONVERTER, None)
+        # An Ibis that wants more of it, whatever it says then, is loaded as it is, with pandas: Python
+        # forgets a module whose import failed. No other thread may bring the stand-in back meanwhile.
+        importlib.import_module(SQLITE_BACKEND)
 
 
 _REASONS = {

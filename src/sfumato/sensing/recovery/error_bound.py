@@ -29,9 +29,8 @@ MAX_CELLS = 1 << 14
 MAX_SENSORS = 2000
 BEND = 0.02  # of the radius: nodes of a part are so close that a source between them is as near
 MAX_NODES = 9
-OF_CHECK = (
-    1 / 16
-)  # of a bend: what a check, with 32 nodes in a cell where a part has 8, takes off besides
+OF_CHECK = 1 / 16
+"""Of a bend: what a check, with 32 nodes in a cell where a part has 8, takes off besides."""
 
 
 def certify_error(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import compileall
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,13 @@ from _pytest.assertion import rewrite
 
 def make_part(config: pytest.Config, files: Iterable[Path]) -> None:
     """Compile these files where that was not done since they were changed."""
+    rewrites = rewrite.assertstate_key in config.stash  # not with --assert=plain
     for file in files:
         if file.name == "conftest.py" or file.name.startswith("test_"):
-            _rewrite(config, file)
+            # Source that is none is told of where it is collected.
+            with suppress(SyntaxError, ValueError):
+                if rewrites:
+                    _rewrite(config, file)
         else:
             compileall.compile_file(file, quiet=2)
 

@@ -31,6 +31,16 @@ def test_an_import_takes_what_was_made(
     assert rewrite._read_pyc(case, kept) is None
 
 
+def test_a_slip_in_one_file_is_no_end_of_all(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    """It was an internal error of every worker: pytest tells of it when it collects the file."""
+    broken, whole = tmp_path / "test_broken.py", tmp_path / "test_whole.py"
+    broken.write_text("def test_it(:\n")
+    whole.write_text("def test_it():\n    assert True\n")
+    make_part(pytestconfig, [broken, whole])
+    kept = rewrite.get_cache_dir(whole)
+    assert [one.name for one in kept.iterdir()] == [f"test_whole{rewrite.PYC_TAIL}"]
+
+
 def test_parts_of_all_workers_are_all_files(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.track_fit import RoundFit
     from sfumato.sensing.recovery.answer import Answer
     from sfumato.sensing.recovery.certificate import Status
-    from sfumato.sensing.results.diagnostics import RecoveryDiagnostics
+    from sfumato.sensing.results.diagnostics import FieldReport, RecoveryDiagnostics
 
 VerdictKind = Literal["rely", "care", "nothing", "misfit"]
 
@@ -122,7 +122,24 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
         doubts.append(beliefs.doubt)
     if told.misfit is not None and told.misfit.message:
         doubts.append(told.misfit.message)
-    if told.field is not None:
+    return doubts if told.field is None else [*doubts, *_doubts_of_field(told.field)]
+
+
+def _doubts_of_field(field: FieldReport) -> list[str]:
+    """What an answer beside a fitted field hangs on."""
+    counted = field.offset_interval is not None
+    doubts = []
+    if counted:
+        doubts.append(
+            "readings tell the offset from sources by what differs between sensors alone: the total and the "
+            "offset have the intervals that this leaves, and hang on what is believed of sources"
+        )
+    elif field.offset_error != 0:
+        doubts.append(
+            "the total mass and the offset cannot be told apart by this answer: what sources add to all "
+            "sensors alike may count as offset, or the offset as mass (bayes-median counts that)"
+        )
+    if not counted or field.interval is not None or field.faulty_sensors:
         doubts.append(
             "the answer takes the fitted field for known, so it is surer than it should be"
         )

@@ -427,6 +427,7 @@ def test_a_fit_that_leaves_nothing_says_whose_answer_is_shown() -> None:
     assert "with the fitted field nothing can be told" in said
     told = answer(*words)
     assert told["answer"] is None
+    assert any("cannot be told apart here" in one for one in told["verdict"]["reasons"])
     assert told["field"]["offset"] == pytest.approx(1.0, abs=8 * SIGMA)
 
 

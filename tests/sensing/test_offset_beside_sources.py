@@ -129,7 +129,7 @@ def test_who_takes_the_offset_for_known_says_so(rng: np.random.Generator, estima
     assert found.diagnostics.field is not None
     assert found.diagnostics.field.offset_interval is None
     said = recovery_text(found)
-    assert "the total mass and the offset cannot be told apart by this answer" in said
+    assert "the total mass and the offset cannot be told apart here" in said
     assert "takes the fitted field for known" in said
     assert json.loads(json.dumps(found.to_json()))["verdict"]["kind"] == "care"
 

@@ -18,6 +18,10 @@ VerdictKind = Literal["rely", "care", "nothing", "misfit"]
 
 UNLIKELY = 1e-3
 """A p-value below which readings are not explained."""
+NOT_APART = (
+    "the total mass and the offset cannot be told apart here: what sources add to all sensors alike may "
+    "count as offset, or the offset as mass"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics)
                 "`estimator` or a larger `radius`"
             )
         held = told.ceiling is not None and told.ceiling.matters and told.ceiling.message
-        return Verdict("nothing", f"nothing can be told: {why}", (held,) if held else ())
+        reasons = [held] if held else []
+        if told.field is not None and told.field.offset_error != 0:
+            reasons.append(NOT_APART)
+        return Verdict("nothing", f"nothing can be told: {why}", tuple(reasons))
     doubts = _doubts(answer, told)
     if doubts:
         return Verdict(
@@ -135,10 +142,7 @@ def _doubts_of_field(field: FieldReport) -> list[str]:
             "offset have the intervals that this leaves, and hang on what is believed of sources"
         )
     elif field.offset_error != 0:
-        doubts.append(
-            "the total mass and the offset cannot be told apart by this answer: what sources add to all "
-            "sensors alike may count as offset, or the offset as mass (bayes-median counts that)"
-        )
+        doubts.append(f"{NOT_APART} (bayes-median counts that)")
     if not counted or field.interval is not None or field.faulty_sensors:
         doubts.append(
             "the answer takes the fitted field for known, so it is surer than it should be"

@@ -139,7 +139,7 @@ def test_who_takes_the_offset_for_known_says_so(rng: np.random.Generator, estima
 def test_intervals_hold_what_is_so_in_a_town(rng: np.random.Generator, offset: float) -> None:
     """One source, of mass 1, in a network where sensors far away read nearly as much as those beside it.
 
-    An offset that was taken for known held the total in 5 of 30 such releases, and itself in 2 of 4.
+    Where the fitted offset was taken for known, the total was held in 5 of 30 such releases.
     """
     graph, _ = block_graph([100, 100], inside=0.2, across=0.005, rng=rng)
     made, sigma, trials = graph_diffusion(graph, 0.5), 0.017, 60

@@ -338,7 +338,7 @@ def test_an_offset_is_taken_off() -> None:
     assert field["offset"] == pytest.approx(1.5, abs=8 * SIGMA)
     off = f"an offset of {field['offset']:.3g} ± {field['offset_error']:.2g} mass ("
     assert any(off in sentence for sentence in field["said"])
-    assert abs(field["offset"] - 1.5) < 8 * field["offset_error"] < 8 * SIGMA
+    assert abs(field["offset"] - 1.5) < 8 * field["offset_error"]
     # Without it the rival spreads sources everywhere.
     assert told["answer"]["emd"] < 0.1 < answer(*words)["answer"]["emd"]
     least = answer(*words, "--fit", "offset", *LEAST, "--out", "rec.json")
@@ -347,11 +347,20 @@ def test_an_offset_is_taken_off() -> None:
         least["answer"]["sources"] != least["sources"]
     )  # R of the field, not the one with the proof
     assert answer("check", "rec.json")["holds"]
-    said = done(*words, "--fit", "offset")
-    assert (
-        "the answer takes the fitted field for known, so it is surer than it should be"
-        in said.stdout
-    )
+    # With the place of the source taken for known; the default counts that it is not, nor where in its cell.
+    fitted = least["field"]
+    assert abs(fitted["offset"] - 1.5) < 8 * fitted["offset_error"] < 8 * SIGMA
+    assert fitted["offset_error"] < field["offset_error"]
+    assert fitted["offset_interval"] is None
+    known = "the answer takes the fitted field for known, so it is surer than it should be"
+    assert known in done(*words, "--fit", "offset", *LEAST).stdout
+    said = " ".join(done(*words, "--fit", "offset").stdout.split())
+    assert known not in said  # the default answer counts that the offset is not
+    assert "readings tell the offset from sources by what differs between sensors alone" in said
+    low, high = field["offset_interval"]
+    assert low < 1.5 < high
+    free = answer(*words, "--fit", "offset")["field"]["offset_interval"]
+    assert high - low < free[1] - free[0]  # of any number of sources
 
 
 def test_a_diffusion_time_is_estimated() -> None:
@@ -418,6 +427,7 @@ def test_a_fit_that_leaves_nothing_says_whose_answer_is_shown() -> None:
     assert "with the fitted field nothing can be told" in said
     told = answer(*words)
     assert told["answer"] is None
+    assert any("cannot be told apart here" in one for one in told["verdict"]["reasons"])
     assert told["field"]["offset"] == pytest.approx(1.0, abs=8 * SIGMA)
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato._types import FloatArray
+from sfumato._validate import read_only
 from sfumato.sensing.diagnostics.field_sensors import FaultySensor
 from sfumato.sensing.diagnostics.misfit import Misfit
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.model.reading_unit import ReadingUnit
+from sfumato.sensing.recovery.answer import SharedOffset
+
+SHARED = "all readings share an offset of"
+"""How the sentence about an offset begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,8 +27,10 @@ class Field:
     them. `offset_error` is its standard error, masses being unknown but the found cells, the time
     and the suspects taken for known: 0 where nobody asked, inf where the sources found could have
     made any offset themselves. Sources that blend, or a wrong time, pass for an offset, so it is
-    too small then. `time` is the diffusion time, or the rate on a graph, None if nobody asked, or
-    if no source stands out from the noise: then the stated one stays. `interval` is where it lies
+    too small then; where an answer counts all sources that there may be (`with_offset`),
+    `offset_error` does so too, and `offset_interval` is where the offset is with 90 %. `time` is the
+    diffusion time, or the rate on a graph, None if nobody asked, or if no source stands out from
+    the noise: then the stated one stays. `interval` is where it lies
     if there are no more than `sources` sources; `time_is_below` is one of the given times that is too
     large whatever the sources are, with 95 %, the least such, or None where none is. `misfit` is of
     what is left; `messages` are sentences for a person. All of it is made from what was released.
@@ -40,6 +48,7 @@ class Field:
     faulty_sensors: tuple[FaultySensor, ...]
     misfit: Misfit
     messages: tuple[str, ...]
+    offset_interval: tuple[float, float] | None = None
 
 
 def messages_of(
@@ -64,9 +73,10 @@ def messages_of(
             else "the places of the sources and the time"
         )
         lines.append(
-            f"all readings share an offset of {unit.number(field.offset)} ± "
+            f"{SHARED} {unit.number(field.offset)} ± "
             f"{unit.text(field.offset_error, '.2g')} "
-            f"(a standard error, {known} taken for known: it may be more)"
+            f"(a standard error, {known} taken for known: it may be more, and sources that all sensors "
+            "read alike count as offset)"
         )
     told = stated.time or 0.0
     name = stated.time_name
@@ -95,3 +105,24 @@ def messages_of(
                 "by more than was thought, so the promise of privacy was weaker than stated"
             )
     return tuple([*lines, field.misfit.message] if field.misfit.message else lines)
+
+
+def with_offset(field: Field, left: SharedOffset, unit: ReadingUnit) -> Field:
+    """The field with the offset of an answer that counts all sources there may be.
+
+    `left` is what `field.readings` share still, `unit` what the sentence tells it in.
+    """
+    offset = field.offset + left.value
+    low, high = (field.offset + end for end in left.interval)
+    said = (
+        f"{SHARED} {unit.number(offset)} ± {unit.text(left.error, '.2g')} (a standard error; "
+        f"{unit.number(low)} to {unit.text(high)} with 90 %, sources being unknown too)"
+    )
+    return replace(
+        field,
+        readings=read_only(field.readings - left.value * gains_of(field.operator)),
+        offset=offset,
+        offset_error=left.error,
+        messages=tuple(said if one.startswith(SHARED) else one for one in field.messages),
+        offset_interval=(low, high),
+    )

@@ -216,7 +216,11 @@ def recovered(
         wide = wide_cells(found.operator, noise or 0.0, options.max_mass)
         remarks += [wide] if wide and answer.beliefs is not None else []
         if read.laplace is not None:
-            answer = _fits_laplace(answer, len(found.readings))
+            answer = _fits_laplace(answer, len(found.readings) - (answer.offset is not None))
+        if field is not None and answer.offset is not None:
+            from sfumato.sensing.diagnostics.fitted_field import with_offset
+
+            field = with_offset(field, answer.offset, read.site.reading_unit)
         if by_noise and not _unexplained(answer):
             remarks.append(
                 "R has no answer, as noise alone does in 1 draw of 10: a test finds that the physics fits"
@@ -259,13 +263,13 @@ def recovered(
     )
 
 
-def _fits_laplace(answer: Answer, sensors: int) -> Answer:
+def _fits_laplace(answer: Answer, degrees: int) -> Answer:
     """The answer, with the chance that noise leaves as much as it does taken of Laplace noise."""
     beliefs = answer.beliefs
     if beliefs is None or beliefs.fits is None or beliefs.fits >= 1:
         return answer
-    square = float(chdtri(sensors, max(beliefs.fits, 1e-300)))
-    fits = chance_of_squares(sensors, square)
+    square = float(chdtri(degrees, max(beliefs.fits, 1e-300)))
+    fits = chance_of_squares(degrees, square)
     doubt = "" if beliefs.fits < UNLIKELY <= fits else beliefs.doubt
     return replace(answer, beliefs=replace(beliefs, fits=fits, doubt=doubt))
 
@@ -347,8 +351,9 @@ def _problem(
         found,
         generator(seed_of(found.readings) if options.seed is None else options.seed),
         options.count if "count" in options.estimator.options else None,
-        options.max_sources,
+        options.most,
         labels,
+        "offset" in options.fit,
     )
 
 

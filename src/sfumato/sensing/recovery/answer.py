@@ -112,6 +112,21 @@ class SourceBeliefs:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedOffset:
+    """What a posterior says of an offset that all readings share, sources being unknown too.
+
+    Attributes:
+        value: Its mean.
+        error: Its standard deviation.
+        interval: Where it is, with the probability that `SourceBeliefs.level` is.
+    """
+
+    value: float
+    error: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFit:
     """How a fit of a few sources was chosen, and how sure its numbers are.
 
@@ -173,7 +188,9 @@ class Answer:
         beliefs: What a posterior says of all sources; None for other estimators.
         fit: How a fit was chosen; None for other estimators.
         details: Anything else, ready for JSON, of estimators that others register.
-        expected: What the sensors would read of this answer without noise; not saved.
+        expected: What the sensors would read of this answer without noise, with `offset`; not saved.
+        offset: What readings may share still, where the answer counts it; None where it does not. Not
+            saved: the field of a result has it.
     """
 
     estimator: str
@@ -183,6 +200,7 @@ class Answer:
     fit: SourceFit | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     expected: FloatArray | None = None
+    offset: SharedOffset | None = None
 
     def sources(self, site: Site) -> list[dict[str, Any]]:
         """The sources: nearest cell, name or coordinates, mass, and share of all mass."""

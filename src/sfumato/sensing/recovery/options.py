@@ -67,6 +67,15 @@ class RecoveryOptions:
                 "nothing was recovered"
             )
 
+    @property
+    def most(self) -> int | None:
+        """The most sources to consider: as asked, or as many as a fit of an offset was told that there are.
+
+        With more the answer would have other offsets than what was fitted allows.
+        """
+        told = "offset" in self.fit and "max_sources" in self.estimator.options
+        return self.count if told and self.count is not None else self.max_sources
+
     def limit(self, noise: float | None) -> dict[str, Any]:
         """The radius of R as `recover` takes it: as asked, or as the noise says."""
         if self.radius is not None and self.radius != PAPERS:

@@ -53,6 +53,8 @@ class FieldReport:
         time_is_below: A time that is too large whatever the sources are; None where none is.
         interval: Where the time lies if sources are few.
         faulty_sensors: Sensors that the others contradict; they were left out.
+        offset_interval: Where the offset is with 90 %, all sources there may be counted, as
+            `offset_error` does then; None where the answer takes the fitted offset for known.
     """
 
     messages: tuple[str, ...]
@@ -62,6 +64,7 @@ class FieldReport:
     time_is_below: float | None
     interval: tuple[float, float] | None
     faulty_sensors: tuple[FaultySensor, ...]
+    offset_interval: tuple[float, float] | None = None
 
     @staticmethod
     def of(field: Field) -> FieldReport:
@@ -74,6 +77,7 @@ class FieldReport:
             field.time_is_below,
             field.interval,
             field.faulty_sensors,
+            field.offset_interval,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -82,24 +86,25 @@ class FieldReport:
             "said": list(self.messages),
             "offset": self.offset,
             "offset_error": self.offset_error,
+            "offset_interval": _both(self.offset_interval),
             "time": self.time,
             "time_is_below": self.time_is_below,
-            "interval": None if self.interval is None else list(self.interval),
+            "interval": _both(self.interval),
             "suspects": suspects_json(self.faulty_sensors),
         }
 
     @staticmethod
     def from_json(data: Any) -> FieldReport:
         """What a JSON object states."""
-        between = data["interval"]
         return FieldReport(
             tuple(map(str, data["said"])),
             float(data["offset"]),
             _maybe(data["offset_error"]),
             _maybe(data["time"]),
             _maybe(data["time_is_below"]),
-            None if between is None else (float(between[0]), float(between[1])),
+            _ends(data["interval"]),
             suspects_from(data["suspects"]),
+            _ends(data.get("offset_interval")),  # files of before have none
         )
 
 
@@ -170,6 +175,14 @@ class RecoveryDiagnostics:
 
 def _maybe(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def _both(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else list(ends)
+
+
+def _ends(data: Any) -> tuple[float, float] | None:
+    return None if data is None else (float(data[0]), float(data[1]))
 
 
 def suspects_json(suspects: tuple[FaultySensor, ...]) -> list[dict[str, Any]]:

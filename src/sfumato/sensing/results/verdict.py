@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from sfumato.sensing.diagnostics.track_fit import RoundFit
     from sfumato.sensing.recovery.answer import Answer
     from sfumato.sensing.recovery.certificate import Status
-    from sfumato.sensing.results.diagnostics import RecoveryDiagnostics
+    from sfumato.sensing.results.diagnostics import FieldReport, RecoveryDiagnostics
 
 VerdictKind = Literal["rely", "care", "nothing", "misfit"]
 
 UNLIKELY = 1e-3
 """A p-value below which readings are not explained."""
+NOT_APART = (
+    "the total mass and the offset cannot be told apart here: what sources add to all sensors alike may "
+    "count as offset, or the offset as mass"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ def verdict_of(status: Status, answer: Answer | None, told: RecoveryDiagnostics)
                 "`estimator` or a larger `radius`"
             )
         held = told.ceiling is not None and told.ceiling.matters and told.ceiling.message
-        return Verdict("nothing", f"nothing can be told: {why}", (held,) if held else ())
+        reasons = [held] if held else []
+        if told.field is not None and told.field.offset_error != 0:
+            reasons.append(NOT_APART)
+        return Verdict("nothing", f"nothing can be told: {why}", tuple(reasons))
     doubts = _doubts(answer, told)
     if doubts:
         return Verdict(
@@ -122,7 +129,21 @@ def _doubts(answer: Answer, told: RecoveryDiagnostics) -> list[str]:
         doubts.append(beliefs.doubt)
     if told.misfit is not None and told.misfit.message:
         doubts.append(told.misfit.message)
-    if told.field is not None:
+    return doubts if told.field is None else [*doubts, *_doubts_of_field(told.field)]
+
+
+def _doubts_of_field(field: FieldReport) -> list[str]:
+    """What an answer beside a fitted field hangs on."""
+    counted = field.offset_interval is not None
+    doubts = []
+    if counted:
+        doubts.append(
+            "readings tell the offset from sources by what differs between sensors alone: the total and the "
+            "offset have the intervals that this leaves, and hang on what is believed of sources"
+        )
+    elif field.offset_error != 0:
+        doubts.append(f"{NOT_APART} (bayes-median counts that)")
+    if not counted or field.interval is not None or field.faulty_sensors:
         doubts.append(
             "the answer takes the fitted field for known, so it is surer than it should be"
         )

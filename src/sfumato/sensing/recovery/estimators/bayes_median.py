@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from sfumato._types import FloatArray, IntArray
 from sfumato.errors import SolverFailed
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.answer import Answer, Estimate, SourceBeliefs
 from sfumato.sensing.recovery.estimators import posterior_cells
 from sfumato.sensing.recovery.estimators.credible import bands, community_beliefs
@@ -185,11 +186,14 @@ class BayesMedian:
             max_mass=problem.max_mass,
             max_sources=problem.max_sources,
             anywhere=True,
+            offset=problem.offset,
         )
+        shared = beliefs.offset(LEVEL) if problem.offset else None
+        expected = problem.operator.readings(beliefs.expected)
         told = SourceBeliefs(
             LEVEL,
             {count: float(p) for count, p in enumerate(beliefs.counts) if p >= RARE},
-            beliefs.total(LEVEL),
+            beliefs.total_beside_offset(LEVEL) if problem.offset else beliefs.total(LEVEL),
             beliefs.known,
             beliefs.max_sources,
             beliefs.message or _one_place(beliefs),
@@ -206,7 +210,10 @@ class BayesMedian:
             bayes_median(beliefs),
             bands(beliefs, level=LEVEL),
             beliefs=told,
-            expected=problem.operator.readings(beliefs.expected),
+            expected=expected
+            if shared is None
+            else expected + shared.value * gains_of(problem.operator),
+            offset=shared,
         )
 
 

@@ -15,9 +15,11 @@ from scipy.special import chdtrc, logsumexp
 from sfumato._types import FloatArray, IntArray
 from sfumato._validate import read_only, whole
 from sfumato.errors import InvalidParameter, SolverFailed
+from sfumato.sensing.diagnostics.field_offset import free_of
 from sfumato.sensing.diagnostics.mixing import judge
 from sfumato.sensing.model.operators.places import noise_anywhere, off_center
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
 from sfumato.sensing.recovery.estimators.least_mass import positive, readings_of
 from sfumato.sensing.recovery.estimators.posterior_cells import (
     BLUR,
@@ -56,6 +58,7 @@ def posterior(
     max_sources: int | None = None,
     masses: Masses = "learned",
     anywhere: bool = False,
+    offset: bool = False,
 ) -> SourcePosterior:
     """Draws of the sources that could have led to readings, by what is believed of sources beforehand.
 
@@ -83,6 +86,8 @@ def posterior(
         masses: What is believed of masses: "learned", "known" or "free".
         anywhere: Whether sources stand anywhere in their cells, and not in the middle of one: what
             that changes in the readings counts as noise, where it is more than half a sigma.
+        offset: Whether all readings may share an offset of which nothing is known: then what they read
+            along it counts for nothing, and `SourcePosterior.offset` says what it may be.
 
     Returns:
         Weighted draws, whether they mixed, and a message where beliefs are wrong.
@@ -98,6 +103,7 @@ def posterior(
     more than 4,096 cells of which none may stand for others are refused.
     """
     readings = readings_of(operator, y)
+    level = gains_of(operator) if offset else None
     noise, top = positive("sigma", sigma), positive("`max_mass`", max_mass)
     believed = (
         DEFAULT_SOURCES
@@ -113,7 +119,7 @@ def posterior(
     between = cached(operator, "between", lambda: off_center(operator)) * top if anywhere else 0.0
     wider = float(noise_anywhere(noise, between))
     while True:
-        found = _closing_in(operator, readings, wider, top, believed, beliefs, rng)
+        found = _closing_in(operator, readings, level, wider, top, believed, beliefs, rng)
         if wider > noise:
             found = replace(found, sigma=noise, off_center=wider / noise)
         crowded = found.counts.size > believed and found.counts[believed] > CROWDED
@@ -125,6 +131,7 @@ def posterior(
 def _closing_in(
     operator: Operator,
     readings: FloatArray,
+    level: FloatArray | None,
     noise: float,
     top: float,
     max_sources: int,
@@ -133,7 +140,8 @@ def _closing_in(
 ) -> SourcePosterior:
     """Draws in all cells, or in some that stand for others: fewer and fewer, where sources are."""
     first = runs = all_runs(operator)
-    table = cached(operator, "gram", lambda: _gram(operator, runs.middles))
+    key = "gram" if level is None else "gram beside an offset"
+    table = cached(operator, key, lambda: _gram(operator, runs.middles, level))
     norms = np.sqrt(np.diag(table[0]))
     blur = cached(operator, "change", lambda: first.change) * top / BLUR
     while blur > noise:
@@ -141,32 +149,35 @@ def _closing_in(
         # closer.
         seen = top * math.sqrt(float(np.diag(table[0]).max())) / SEEN
         scene = Looked(
-            operator, readings, noise, max(1.0, min(blur, seen) / noise), top, runs, table
+            operator, readings, level, noise, max(1.0, min(blur, seen) / noise), top, runs, table
         )
         nearer = closer(
             runs, _drawn(scene, max_sources, beliefs, rng, tries=1).shares[runs.middles]
         )
         if nearer is None:
             break
-        runs, table = nearer, _gram(operator, nearer.middles)
+        runs, table = nearer, _gram(operator, nearer.middles, level)
         blur = runs.change * top / BLUR
     for _ in range(1 + AGAIN):
-        scene = Looked(operator, readings, noise, max(1.0, blur / noise), top, runs, table)
+        scene = Looked(operator, readings, level, noise, max(1.0, blur / noise), top, runs, table)
         found = _drawn(scene, max_sources, beliefs, rng)
-        added = _with_faint(found, runs, first, norms)
+        added = _with_faint(found, level, runs, first, norms)
         if added is None:
             break
-        runs, table = added, _gram(operator, added.middles)
+        runs, table = added, _gram(operator, added.middles, level)
         blur = runs.change * top / BLUR
     return found
 
 
-def _with_faint(found: SourcePosterior, runs: Runs, first: Runs, norms: FloatArray) -> Runs | None:
+def _with_faint(
+    found: SourcePosterior, level: FloatArray | None, runs: Runs, first: Runs, norms: FloatArray
+) -> Runs | None:
     """More runs, where what the expected sources leave looks like another one: too faint for a first look."""
     if runs.share == 1:
         return None
     operator = found.operator
-    left = operator.adjoint(found.readings - operator.readings(found.expected))[first.middles]
+    rest = _beside(found.readings - operator.readings(found.expected), level)
+    left = operator.adjoint(rest)[first.middles]
     cells = np.append(0, np.cumsum(runs.lengths))
     begin, end = (
         cells[np.searchsorted(runs.starts, at)]
@@ -180,10 +191,14 @@ def _with_faint(found: SourcePosterior, runs: Runs, first: Runs, norms: FloatArr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """Readings, their noise, by how much it is taken to be larger, and where their sources are looked for."""
+    """Readings, their noise, by how much it is taken to be larger, and where their sources are looked for.
+
+    `level` is what an offset of 1 adds to them, where they may share one; else None.
+    """
 
     operator: Operator
     readings: FloatArray
+    level: FloatArray | None
     sigma: float
     widened: float
     max_mass: float
@@ -203,7 +218,8 @@ def _drawn(
     gram, first, to = scene.table
     variance = (scene.widened * scene.sigma) ** 2
     gram = gram / variance
-    score = scene.operator.adjoint(scene.readings)[scene.runs.middles] / variance
+    seen = _beside(scene.readings, scene.level)
+    score = scene.operator.adjoint(seen)[scene.runs.middles] / variance
     # A source is in any cell: as likely in these runs as they are a share of the space.
     log_prior = np.arange(max_sources + 1, dtype=np.float64) * math.log(scene.runs.share)
     log_prior[0] = -math.inf
@@ -290,7 +306,8 @@ def _together(
     likely -= 0.5 * np.einsum(
         "di,dij,dj->d", masses, gram[at[:, :, np.newaxis], at[:, np.newaxis]], masses
     )
-    none = float(scene.readings @ scene.readings) / (scene.widened * scene.sigma) ** 2
+    seen = _beside(scene.readings, scene.level)
+    none = float(seen @ seen) / (scene.widened * scene.sigma) ** 2
     square = max(0.0, none - 2 * float(likely[kept_weights].max()))
     return SourcePosterior(
         operator,
@@ -305,14 +322,29 @@ def _together(
         looked_at,
         scene.runs.reach,
         scene.widened,
-        float(chdtrc(scene.readings.size, square)),
+        float(chdtrc(seen.size - (scene.level is not None), square)),
         max_sources,
     )
 
 
-def _gram(operator: Operator, cells: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """M'M of these cells; and the cells to which a walk may step: those that read most alike, both ways."""
+def _beside(readings: FloatArray, level: FloatArray | None) -> FloatArray:
+    """What readings say beside an offset, where they may share one."""
+    return readings if level is None else free_of(readings, level)
+
+
+def _gram(
+    operator: Operator, cells: IntArray, level: FloatArray | None
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """M'M of these cells; and the cells to which a walk may step: those that read most alike, both ways.
+
+    Beside an offset M is without what lies along `level`: the posterior of sources and a flat offset, the
+    offset integrated out.
+    """
     gram = operator.gram(cells)
+    if level is not None:
+        along = operator.adjoint(level)[cells] / np.linalg.norm(level)
+        gram = gram - np.outer(along, along)
+        np.fill_diagonal(gram, np.maximum(np.diag(gram), 0.0))  # a rounding may leave less
     gram = np.ascontiguousarray((gram + gram.T) / 2)
     size = len(gram)
     if size == 1:

@@ -30,6 +30,8 @@ class RecoveryProblem:
         count: The number of sources, where the caller knows it.
         max_sources: The most sources to consider; None for the estimator's own limit.
         labels: On a graph, the community of each node, or None.
+        offset: Whether all readings may share an offset still: what was fitted of it is taken off, and is
+            not known for sure. Who counts that says so in the answer's `offset`.
     """
 
     operator: Operator
@@ -41,6 +43,7 @@ class RecoveryProblem:
     count: int | None = None
     max_sources: int | None = None
     labels: IntArray | None = None
+    offset: bool = False
 
     def known_noise(self, who: str) -> float:
         """The deviation of the noise, for estimators that cannot do without."""

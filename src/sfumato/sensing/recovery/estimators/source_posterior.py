@@ -7,15 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from sfumato._types import FloatArray, IntArray
 from sfumato.sensing.diagnostics.misfit import p_value_text
 from sfumato.sensing.diagnostics.mixing import Mixing
 from sfumato.sensing.model.operators.protocol import Operator
+from sfumato.sensing.model.operators.weighted import gains_of
+from sfumato.sensing.recovery.answer import SharedOffset
 
 CROWDED = 0.5  # probability of the most sources believed in, from which on more are
 WIDE = 1.5  # times the noise: from there on it is told
 UNEXPLAINED = 1e-3  # p-value below which no draw explains the readings
+LIKELY = 0.01  # probability of a number of sources that is not ruled out
+NODES = 64  # quantiles of a normal law that stand for it in an interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +102,42 @@ class SourcePosterior:
     def total(self, level: float = 0.9) -> tuple[float, float]:
         """An interval that holds the total mass with this probability."""
         return _interval(self.masses.sum(axis=1), self.weights, level)
+
+    def offset(self, level: float = 0.9) -> SharedOffset:
+        """An offset that all readings share, where draws were made beside one of which nothing was known.
+
+        Given sources f it is normal around what they leave along the gains g, g'(y - Mf) / g'g, with
+        variance sigma**2 / g'g; f is as the draws are. The interval is as `total_beside_offset`.
+        """
+        gains = gains_of(self.operator)
+        size = float(gains @ gains)
+        each = self.operator.adjoint(gains)  # of one unit in each cell, all sensors together
+        made = np.where(self.cells >= 0, self.masses * each[self.cells], 0.0).sum(axis=1)
+        middle = (float(gains @ self.readings) - made) / size
+        spread = self.sigma * self.widened * self.off_center / size**0.5
+        mean = float(self.weights @ middle)
+        error = float(self.weights @ (middle - mean) ** 2 + spread**2) ** 0.5
+        nodes = spread * ndtri((np.arange(NODES) + 0.5) / NODES)
+        return SharedOffset(mean, error, self._for_each_count(np.add.outer(middle, nodes), level))
+
+    def total_beside_offset(self, level: float = 0.9) -> tuple[float, float]:
+        """An interval that holds the total mass with this probability, however many sources there are.
+
+        Beside an offset readings hardly tell how many there are, and then an interval over all of them would
+        hold the total of the fewest as often as was believed beforehand. This one holds it for each number
+        that is not ruled out.
+        """
+        return self._for_each_count(self.masses.sum(axis=1)[:, np.newaxis], level)
+
+    def _for_each_count(self, values: FloatArray, level: float) -> tuple[float, float]:
+        """From the least to the largest end of the intervals of each likely count; rows are of draws."""
+        count = (self.cells >= 0).sum(axis=1)
+        ends = []
+        for likely in np.flatnonzero(self.counts >= LIKELY):
+            some = count == likely
+            weights = np.repeat(self.weights[some] / self.weights[some].sum(), values.shape[1])
+            ends.append(_interval(values[some].ravel(), weights / values.shape[1], level))
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def near(self, place: npt.ArrayLike, radius: float) -> float:
         """How likely there is a source within a distance of a place (on a graph: of a node)."""

@@ -29,53 +29,53 @@ PEERS = ("/ us", "asked", "HiGHS", "their time", "Clarabel", "times", "OpenDP", 
 """Columns whose heads hold one of these tell of a peer, or of a target."""
 
 
-def less_heatmap(script: ModuleType) -> None:
+def less_heatmap(script: Any) -> None:
     """HiGHS finds its objectives, untimed; three epsilons."""
     clock: Callable[..., float] = script.seconds
-    script.EPSILONS = (0.1, 1, 10)  # type: ignore[attr-defined]
+    script.EPSILONS = (0.1, 1, 10)
 
     def seconds(work: Callable[..., object], *given: object, **named: Any) -> float:
         return 1.0 if work is script.by_highs else clock(work, *given, **named)
 
-    script.seconds = seconds  # type: ignore[attr-defined]
+    script.seconds = seconds
 
 
-def less_transport(script: ModuleType) -> None:
+def less_transport(script: Any) -> None:
     """No peer on grids, no norms, sides of 64 and 128."""
-    script.LIMIT = -1.0  # type: ignore[attr-defined]
-    script.SIDES = (64, 128)  # type: ignore[attr-defined]
-    script.wanted = script.norms = lambda *_: None  # type: ignore[attr-defined]
+    script.LIMIT = -1.0
+    script.SIDES = (64, 128)
+    script.wanted = script.norms = lambda *_: None
 
 
-def less_sensors(script: ModuleType) -> None:
+def less_sensors(script: Any) -> None:
     """Clarabel up to 1,000 cells, which checks our objectives; 60 random problems."""
-    script.INSTANCES = {100: 4, 1000: 2}  # type: ignore[attr-defined]
-    script.PROBLEMS = 60  # type: ignore[attr-defined]
+    script.INSTANCES = {100: 4, 1000: 2}
+    script.PROBLEMS = 60
 
 
-def less_audit(script: ModuleType) -> None:
+def less_audit(script: Any) -> None:
     """No rival; 20,000 runs for a bound, two seeds, 10 bands, one audit of each false claim."""
     sizes = {"runs": 20_000, "seeds": 2, "bands": 10, "audits": 1, "epsilons": (1.0,)}
-    script.QUICK = script.Size(**sizes)  # type: ignore[attr-defined]
-    script.sniper = lambda *_: {"none": 1.0}  # type: ignore[attr-defined]
+    script.QUICK = script.Size(**sizes)
+    script.sniper = lambda *_: {"none": 1.0}
     sys.argv.append("--quick")
 
 
-def less_noise(script: ModuleType) -> None:
+def less_noise(script: Any) -> None:
     """Fewer draws."""
-    script.SINGLES, script.DRAWS, script.SLOW_DRAWS = 500, 1_000_000, 5000  # type: ignore[attr-defined]
+    script.SINGLES, script.DRAWS, script.SLOW_DRAWS = 500, 1_000_000, 5000
 
 
-def less_records(script: ModuleType) -> None:
+def less_records(script: Any) -> None:
     """Two million rows, no Spark."""
     opened: Callable[..., object] = script.open_table
-    script.ROWS = 2_000_000  # type: ignore[attr-defined]
-    script.by_spark = lambda *_: None  # type: ignore[attr-defined]
+    script.ROWS = 2_000_000
+    script.by_spark = lambda *_: None
 
     def open_table(path: Path, **named: Any) -> object:
         return None if named.get("engine") == "spark" else opened(path, **named)
 
-    script.open_table = open_table  # type: ignore[attr-defined]
+    script.open_table = open_table
 
 
 LESS: dict[str, Callable[[ModuleType], None]] = {

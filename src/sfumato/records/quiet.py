@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from sfumato.errors import InvalidInput, SfumatoError
 T = TypeVar("T")
 
 
-EVERY = "(?s:.*)"
-"""Any text of a warning; nobody else's filter is written so."""
+EVERY = ("ignore", re.compile("(?s:.*)"), Warning, None, 0)
+"""A filter of any text of a warning; nobody else's is written so."""
 
 
 class _Silence:
@@ -29,16 +30,13 @@ class _Silence:
     def __init__(self) -> None:
         self._guard, self._inside = threading.Lock(), 0
         self._filters: Any = []
-        self._ours: Any = None
 
     def __enter__(self) -> None:
         with self._guard:
             if not self._inside:
+                # Into the list itself: by `filterwarnings` it might be another one by then.
                 self._filters = warnings.filters
-                warnings.filterwarnings("ignore", message=EVERY)
-                self._ours = next(
-                    one for one in self._filters if getattr(one[1], "pattern", "") == EVERY
-                )
+                self._filters.insert(0, EVERY)
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -47,8 +45,8 @@ class _Silence:
             if not self._inside:
                 now: Any = warnings.filters
                 for held in (self._filters, now):
-                    if self._ours in held:
-                        held.remove(self._ours)
+                    if EVERY in held:
+                        held.remove(EVERY)
 
 
 _SILENCE = _Silence()

@@ -21,7 +21,7 @@ from sfumato.heatmap.inference.posterior import (
     mean_maps,
     rough_masses,
 )
-from sfumato.heatmap.inference.posterior_kernel import _prior_shares
+from sfumato.heatmap.inference.posterior_kernel import scatter, share_at, starts_of, uniform
 from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.heatmap.methods.zoom_tree import ZoomTree
 from sfumato.privacy import UNITS
@@ -288,15 +288,59 @@ def test_narrow_ends_of_a_search_find_the_same_shares(rng: RNG) -> None:
     """Where a share is looked for changes nothing of where it is: rows between the centers bound it too."""
     for sharpness in (0.05, 0.5, 5.0):
         shares = mixed(rng.dirichlet(np.full(len(SHAPES), sharpness), len(MASSES) + 1))
-        centers = np.concatenate([rng.random(400), [-0.5, 0.0, 1e-12, 0.5, 1.0, 1.5]])
-        size = 20 * centers.size
+        size = 2000
         # Ends of the parts, in which shares are looked for, are numbers too.
         uniforms = np.where(
             rng.random(size) < 0.1, rng.integers(1, 128, size) / 128, rng.random(size)
         )
+        center, more = rng.integers(0, 14, size), rng.random(size)
+        more[::9] = rng.integers(0, 16, more[::9].size) / 16
         which = rng.integers(0, len(MASSES) + 1, size)
-        found = [np.empty(size), np.empty(size)]
-        for ends, out in zip((shares.slots, shares.narrow), found, strict=True):
-            first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
-            _prior_shares(uniforms, which, centers, first, more, shares.below, ends, out)
-        assert np.array_equal(found[0], found[1])
+        found = [
+            [
+                share_at(u, n, c, far, shares.below, ends)
+                for u, n, c, far in zip(uniforms, which, center, more, strict=True)
+            ]
+            for ends in (shares.slots, shares.narrow)
+        ]
+        assert found[0] == found[1]
+
+
+@pytest.mark.property
+def test_a_cell_is_split_by_its_prior_and_next_to_nobody_evenly(rng: RNG) -> None:
+    """Against the definition: for each halving a number of its own, the inverse of its prior, NumPy's masks."""
+    shares = mixed(rng.dirichlet(np.ones(len(SHAPES)), len(MASSES) + 1))
+    mass = np.exp(rng.normal(0, 4, (7, 64)))
+    mass[:, ::5] = rng.choice([0.0, 1e-12, 1e-9, 1.5, 6.0, 25.0], mass[:, ::5].shape)
+    centers = rng.random((64, 3))
+    centers[::6] = rng.choice([-0.5, 0.0, 0.5, 1.0, 1.5], centers[::6].shape)
+    starts, least = starts_of(5, np.arange(7)), np.exp(rng.normal(-6, 3, 7))
+    found = scatter(mass, centers, shares, starts, 3, least).reshape(7, 64, 4)
+
+    cells = (4 << 40) + 4 * np.arange(64) + np.arange(3)[:, None]
+    uniforms = uniform(5, np.arange(7), cells)
+
+    def first(whole: FloatArray, side: int) -> FloatArray:
+        place, halves = np.log(np.clip(centers[:, side], 1e-9, 1 - 1e-9)), np.empty(whole.shape)
+        place = place - np.log1p(-np.clip(centers[:, side], 1e-9, 1 - 1e-9))
+        place = np.clip((place + 3.5) / 0.5, 0, 13.999999)
+        for (one, cell), m in np.ndenumerate(whole):
+            c, center = int(place[cell]), centers[cell, side]
+            far, size = place[cell] - c, np.searchsorted(MASSES, m)
+            row = shares.below[size, c] * (1 - far) + shares.below[size, c + 1] * far
+            logit = np.interp(uniforms[one, side, cell], row, np.linspace(-18, 18, row.size))
+            share = 1 / (1 + np.exp(-logit)) if 0 <= center <= 1 else float(center > 1)
+            halves[one, cell] = m * (0.5 if m <= least[one] else share)
+        return halves
+
+    whole = np.maximum(mass, 1e-9)
+    left = first(whole, 0)
+    quarters = [first(left, 1), first(whole - left, 2)]
+    expected = np.stack(
+        [quarters[0], left - quarters[0], quarters[1], whole - left - quarters[1]], axis=2
+    )
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert np.allclose(found.sum(axis=2), whole, rtol=1e-12)
+    few = mass <= np.minimum(least, 1.0)[:, None]
+    assert few.any()
+    assert np.allclose(found[few], whole[few][:, None] / 4)

@@ -35,7 +35,7 @@ PSEUDO = 6.0
 # Of so many parts of its weight it is noted where a share reaches them.
 SLOTS = 64
 # The same between the centers too, for shares that are drawn by the million: so many rows to a center.
-ROWS, NARROW = 16, 128
+ROWS, NARROW = 8, 128
 STEPS = 12
 
 

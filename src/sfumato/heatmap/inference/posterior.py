@@ -45,6 +45,8 @@ PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 5
 # centers.
 ROUGH = 10
 SMALL = 2**14  # counts of maps that are worked on together
+# What is at most so much of its map is halved evenly: all cells of level 7 have under 1 in 60,000 so.
+TRACE = 1e-9
 # Numbers that are worked on at once, 8 MB of them, and that are kept of each of the last few sets of
 # maps: one map is looked at on cells of several sizes.
 AT_ONCE, KEPT, SETS = 2**20, 2**22, 3
@@ -228,11 +230,10 @@ class Fit:
         self, masses: FloatArray, centers: list[FloatArray], numbers: IntArray
     ) -> FloatArray:
         """All cells of the level below the last centers [map, cell]; the prior splits what was not counted."""
-        now = masses[:, :1]
+        now, starts = np.ascontiguousarray(masses[:, :1]), kernel.starts_of(self.seeds[0], numbers)
+        least = np.maximum(masses[:, 0] * TRACE, kernel.LEAST)
         for at, here in enumerate(centers):
-            cells = (at + 1 << 40) + 4 * np.arange(now.shape[1]) + np.arange(3)[:, None]
-            uniforms = kernel.uniform(self.seeds[0], numbers, cells)
-            now = kernel.scatter(now, here, self.shares, uniforms)
+            now = kernel.scatter(now, here, self.shares, starts, at, least)
             counted = self.tree.level(at + 1)
             now[:, self.tree.code[counted]] = masses[:, counted]
         return now

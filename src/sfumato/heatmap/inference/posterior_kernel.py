@@ -8,7 +8,7 @@ below a node, as a function of its mass, is a table of its logarithm on points f
 denser towards `low`.
 
 What a first map waits for is the compiler, so there are two compiled functions, `_integrate` and
-`_prior_shares`, of few arrays; the rest is NumPy's.
+`_scatter`, of few arrays; the rest is NumPy's.
 
 Long because both compiled functions share their inner ones, and a reader of one needs the other.
 """
@@ -30,13 +30,19 @@ from sfumato.heatmap.inference.count_noise import FINENESS
 # Points of a table, and bins of a share: a bin is at most 12 / 20 of a standard deviation wide.
 POINTS: int = 20
 NONE, COUNT, CEILING = 0, 1, 2
-LEAST = 1e-9  # users: no cell has less
+LEAST: float = 1e-9  # users: no cell has less
 TOTALS = 400  # points of the posterior of a whole map: 25 a deviation
 # The columns of `facts`: what is known of a node. From COUNTS on the kind, value and scale of each count.
 CENTER, GUESS, SPREAD, LOW, HIGH, COUNTS = 0, 1, 2, 3, 4, 5
 ITSELF = (
     -1
 )  # in place of a mixture: how likely the counts of a node are, not the shares of its halves
+# Of the finalizer of splitmix64.
+STEP, FIRST, SECOND = (
+    np.uint64(0xD1B54A32D192ED03),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 
 
 @inner(error_model="numpy")
@@ -243,18 +249,36 @@ def _integrate(
 
 
 @njit(error_model="numpy")
-def _prior_shares(uniforms, which, centers, first, more, below, slots, out):
-    """The share of each cell [map, cell] up to which the prior has so much of its weight."""
-    cells = centers.size
-    for at in range(cells):
-        first[at], more[at] = place(centers[at], -3.5, 0.5, 13.999999)
-    for at in range(out.size):
-        cell = at % cells
-        center = centers[cell]
-        if center > 1 or center < 0:
-            out[at] = 1.0 if center > 1 else 0.0  # the other half is outside the bounds
-        else:
-            out[at] = share_at(uniforms[at], which[at], first[cell], more[cell], below, slots)
+def _scatter(mass, starts, begin, least, centers, first, more, below, slots, out):
+    """The quarters of each cell [map, quarter], by shares of the prior: a number for each of three halvings."""
+    for cell in range(centers.shape[0]):
+        for side in range(3):
+            first[cell, side], more[cell, side] = place(centers[cell, side], -3.5, 0.5, 13.999999)
+    for one in range(mass.shape[0]):
+        few = least[one]
+        for side in range(3):
+            # One halving of all cells at a time: searches that need not wait for each other.
+            a = 2 * max(side - 1, 0)  # where the half stands among the four quarters
+            for cell in range(mass.shape[1]):
+                at = 4 * cell + a
+                m = max(mass[one, cell], LEAST) if side == 0 else out[one, at]
+                center = centers[cell, side]
+                if m <= few:
+                    part = 0.5 * m  # next to nobody is here, and in either half
+                elif center > 1 or center < 0:
+                    part = m if center > 1 else 0.0  # the other half is outside the bounds
+                else:
+                    size = 0
+                    for limit in MASSES:
+                        size += m > limit
+                    # As `hashed` does it.
+                    x = starts[one] + np.uint64(begin + 4 * cell + side) * STEP
+                    x = (x ^ (x >> np.uint64(30))) * FIRST
+                    x = (x ^ (x >> np.uint64(27))) * SECOND
+                    x = x ^ (x >> np.uint64(31))
+                    u = (np.float64(x >> np.uint64(11)) + 0.5) / 9007199254740992.0
+                    part = m * share_at(u, size, first[cell, side], more[cell, side], below, slots)
+                out[one, at], out[one, at + (2 if side == 0 else 1)] = part, m - part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,44 +407,42 @@ def agree(tree: Nodes, mean: FloatArray) -> None:
         mean[a + 1] *= factor
 
 
-def uniform(seed: int, draws: IntArray, at: IntArray) -> FloatArray:
-    """Numbers in (0, 1) that depend on nothing but the arguments [draw, ...]: the finalizer of splitmix64."""
+def starts_of(seed: int, draws: IntArray) -> npt.NDArray[np.uint64]:
+    """Where the numbers of each draw begin."""
     starts = [(seed + int(draw) * 0x9E3779B97F4A7C15) % 2**64 for draw in draws]
-    return hashed(np.array(starts, dtype=np.uint64).reshape(-1, *(1,) * at.ndim), at)
+    return np.array(starts, dtype=np.uint64)
+
+
+def uniform(seed: int, draws: IntArray, at: IntArray) -> FloatArray:
+    """Numbers in (0, 1) that depend on nothing but the arguments [draw, ...]."""
+    return hashed(starts_of(seed, draws).reshape(-1, *(1,) * at.ndim), at)
 
 
 def hashed(starts: npt.NDArray[np.uint64], at: IntArray) -> FloatArray:
-    """The same for one start or several, of which each is broadcast to some places."""
-    x = starts + at.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    """The finalizer of splitmix64, for one start or several, of which each is broadcast to some places."""
+    x = starts + at.astype(np.uint64) * STEP
+    x = (x ^ (x >> np.uint64(30))) * FIRST
+    x = (x ^ (x >> np.uint64(27))) * SECOND
     x = x ^ (x >> np.uint64(31))
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 9007199254740992.0
 
 
 def scatter(
-    mass: FloatArray, centers: FloatArray, shares: Shares, uniforms: FloatArray
+    mass: FloatArray,
+    centers: FloatArray,
+    shares: Shares,
+    starts: npt.NDArray[np.uint64],
+    level: int,
+    least: FloatArray,
 ) -> FloatArray:
-    """Split the cells of maps [map, cell] into quarters by shares of the prior.
+    """Split the cells of maps [map, cell] of a level into quarters by shares of the prior.
 
-    Three centers a cell [cell, 3], one a halving, and as many uniform numbers [map, 3, cell].
+    Three centers a cell [cell, 3], one a halving; the numbers of map i are those of its start, and
+    what is at most its `least` is halved evenly.
     """
-    halves = _halved(np.maximum(mass, LEAST), centers[:, 0], shares, uniforms[:, 0])
-    quarters = [
-        _halved(half, centers[:, 1 + side], shares, uniforms[:, 1 + side])
-        for side, half in enumerate(halves)
-    ]
-    return np.stack([*quarters[0], *quarters[1]], axis=2).reshape(len(mass), -1)
-
-
-def _halved(
-    mass: FloatArray, centers: FloatArray, shares: Shares, uniforms: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    share, which = np.empty(mass.size), np.zeros(mass.size, dtype=np.int64)
-    for limit in MASSES:  # as a search in them, in a third of the time
-        which += mass.ravel() > limit
-    first, more = np.empty(centers.size, dtype=np.int64), np.empty(centers.size)
-    _prior_shares(
-        uniforms.ravel(), which, np.ascontiguousarray(centers), first, more, shares.below, shares.narrow, share
+    found = np.empty((len(mass), 4 * len(centers)))
+    row, between = np.empty(centers.shape, dtype=np.int64), np.empty(centers.shape)
+    _scatter(
+        mass, starts, level + 1 << 40, least, centers, row, between, shares.below, shares.narrow, found,
     )  # fmt: skip
-    return mass * share.reshape(mass.shape), mass * (1 - share.reshape(mass.shape))
+    return found

@@ -16,6 +16,7 @@ from sfumato.heatmap.analysis.k_median import (
     prices,
 )
 from sfumato.heatmap.tiles import Tiles
+from sfumato.spaces import Grid
 
 # Mass of tiles coarser than this is spread over cells of this level; finer tiles are points of
 # their own.
@@ -86,9 +87,12 @@ def find_hotspots(tiles: Tiles, k: int) -> FoundHotspots:
         (0.015625, 0.015625, 0.0)
 
     """
-    spots = hotspots(tiles, k)
-    distance = distance_to_hotspots(tiles, spots)
+    if k < 1:
+        raise InvalidParameter(f"hotspots need k of at least 1, got {k}; no place was sought")
     points = _points(tiles)
+    centers, nearest, away = _found(points, k)
+    spots = _spots(tiles.grid, points, centers, nearest)
+    distance = float(points.masses @ away)
     if distance == 0 or len(points.places) <= k:
         return FoundHotspots(spots, distance, distance)
     return FoundHotspots(spots, distance, min(_lower(points, k, distance), distance))
@@ -141,10 +145,21 @@ def hotspots(tiles: Tiles, k: int) -> tuple[Hotspot, ...]:
     if k < 1:
         raise InvalidParameter(f"hotspots need k of at least 1, got {k}; no place was sought")
     points = _points(tiles)
+    centers, nearest, _ = _found(points, k)
+    return _spots(tiles.grid, points, centers, nearest)
+
+
+def _found(points: _Points, k: int) -> tuple[FloatArray, IntArray, FloatArray]:
+    """The centers, which of them is nearest to each point, and how far away it is."""
     centers = _settled(points, _seeds(_grouped(points), k))
-    nearest, _ = _nearest(points.places, centers)
+    return centers, *_nearest(points.places, centers)
+
+
+def _spots(
+    grid: Grid, points: _Points, centers: FloatArray, nearest: IntArray
+) -> tuple[Hotspot, ...]:
     shares = np.bincount(nearest, points.masses, minlength=len(centers))
-    west, south, east, north = tiles.grid.bounds
+    west, south, east, north = grid.bounds
     spots = [
         Hotspot(float(west + x * (east - west)), float(south + y * (north - south)), float(share))
         for (x, y), share in zip(centers, shares, strict=True)
@@ -190,8 +205,11 @@ def _points(tiles: Tiles) -> _Points:
 
 def _joined(places: FloatArray, masses: FloatArray) -> _Points:
     """Masses of the same place as one."""
-    different, which = np.unique(places, axis=0, return_inverse=True)
-    return _Points(different, np.bincount(which.ravel(), masses).astype(np.float64))
+    # As complex numbers, by x and then by y: rows would be sorted as bytes, in several times the time.
+    together = places[:, 0] + 1j * places[:, 1]
+    different, which = np.unique(together, return_inverse=True)
+    different = np.stack([different.real, different.imag], axis=1)
+    return _Points(different, np.bincount(which, masses).astype(np.float64))
 
 
 def _grouped(points: _Points) -> _Points:

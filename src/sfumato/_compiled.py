@@ -9,7 +9,8 @@ A folder named by `NUMBA_CACHE_DIR` is used as it is, with numba's own names. Wh
 written functions are compiled in each process, and nothing is said.
 
 numba itself, half a second of a processor, is loaded when a compiled function is first called: a
-command that calls none does without it.
+command that calls none does without it. What numba knows of Python and numpy, half of that, is loaded
+when something has to be compiled: machine code that is kept has no need of it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ from typing import Any, ClassVar
 from sfumato import __version__
 
 HERE = Path(__file__).parent
+LATE = (
+    b"_hashsecret_", b"numba_parallel_for", b"do_scheduling", b"_sched", b"_num_threads",
+    b"get_thread_id", b"_parallel_chunksize",
+)  # fmt: skip
+"""Parts of names of functions that numba provides only once all of it is loaded."""
 # Threads that need a function at once wait for one of them to make it: where machine code is kept is a
 # setting of all of numba, and no thread may see that of another's function.
 MAKING = RLock()
@@ -71,6 +77,7 @@ def cache_folder() -> str:
 def _function_cache() -> Any:
     """A cache of one function, in a folder that is named after its module and not after its path."""
     from numba.core import caching
+    from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
     class Locator(caching.UserProvidedCacheLocator):
         @classmethod
@@ -82,10 +89,33 @@ def _function_cache() -> Any:
     class Kept(caching.CompileResultCacheImpl):
         _locator_classes: ClassVar[list[Any]] = [Locator]  # type: ignore[misc]
 
+        def rebuild(self, target_context: Any, payload: Any) -> Any:
+            if not _stands_alone(payload):
+                target_context.refresh()
+            return super().rebuild(target_context, payload)  # type: ignore[no-untyped-call]
+
     class FunctionCache(caching.FunctionCache):
         _impl_class = Kept
 
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            # numba's own loads all it knows of Python and numpy first, for whatever it may have kept.
+            rtsys.initialize(target_context)  # type: ignore[no-untyped-call]
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+
     return FunctionCache
+
+
+def _stands_alone(payload: Any) -> bool:
+    """Whether kept machine code calls nothing but what numba provides from the start.
+
+    The secret of Python's hashes and threads come with modules that are loaded to compile.
+    """
+    try:
+        (_, kind, (machine_code, _)), *_ = payload
+        return kind == "object" and not any(name in machine_code for name in LATE)
+    except (TypeError, ValueError):  # another numba keeps it in another way
+        return False
 
 
 class Outer:

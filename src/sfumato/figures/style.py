@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,14 +69,9 @@ def palette(dark: bool = False) -> Pixels:
     Returns:
         RGB from 0 to 255, [256, 3].
     """
-    from matplotlib import colormaps
-
-    steps = np.linspace(0, 1, 256)
-    if dark:
-        colors, paper = colormaps[MAP_AT_NIGHT](0.1 + 0.9 * steps)[:, :3], np.array(NIGHT) / 255
-    else:
-        colors, paper = colormaps[MAP](0.9 * steps)[:, :3], np.ones(3)
-    blend = np.clip(steps / PALE, 0, 1)[:, None]
+    name, low, high = (MAP_AT_NIGHT, 0.1, 1.0) if dark else (MAP, 0.0, 0.9)
+    colors, paper = _colors(name, low, high), np.array(NIGHT) / 255 if dark else np.ones(3)
+    blend = np.clip(np.linspace(0, 1, 256) / PALE, 0, 1)[:, None]
     return np.asarray(np.round(255 * (paper * (1 - blend) + colors * blend)), dtype=np.uint8)
 
 
@@ -83,11 +81,31 @@ def glow() -> Pixels:
     Returns:
         RGB from 0 to 255, [256, 3].
     """
-    from matplotlib import colormaps
+    return np.asarray(np.round(255 * _colors(HEAT, 0.3, 1.0)), dtype=np.uint8)
 
-    return np.asarray(
-        np.round(255 * colormaps[HEAT](np.linspace(0.3, 1, 256))[:, :3]), dtype=np.uint8
-    )
+
+@cache
+def _kept() -> dict[str, list[list[float]]]:
+    """The listed colors of the maps named above, as matplotlib has them."""
+    file = Path(__file__).with_name("colors.json")
+    found: dict[str, list[list[float]]] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def _colors(name: str, low: float, high: float) -> FloatArray:
+    """256 colors of a color map between two places of it [color, RGB], from 0 to 1.
+
+    Of magma and inferno they are found as matplotlib finds them, to the bit, without loading it: a page
+    needs nothing else of it.
+    """
+    places = low + (high - low) * np.linspace(0, 1, 256)
+    plain = name.removesuffix("_r")
+    if plain not in _kept():
+        from matplotlib import colormaps
+
+        return np.asarray(colormaps[name](places)[:, :3], dtype=np.float64)
+    colors = np.array(_kept()[plain][:: 1 if plain == name else -1])
+    return np.asarray(colors[np.minimum((places * len(colors)).astype(np.int64), len(colors) - 1)])
 
 
 def blues() -> Colormap:

@@ -171,6 +171,43 @@ def test_machine_code_that_is_kept_runs_without_what_compiles(tmp_path: Path) ->
     assert run("more")[1] == "5"
 
 
+TABLES = """
+import hashlib, sys
+from sfumato.heatmap.inference.cascade import by_shape
+found = by_shape()
+digest = hashlib.sha256(found.below.tobytes() + found.part.tobytes()).hexdigest()
+print(digest, "scipy.special" in sys.modules)
+"""
+
+
+def test_tables_of_the_prior_are_kept_to_the_bit_and_a_damaged_file_is_made_again(
+    tmp_path: Path,
+) -> None:
+    def run(folder: Path) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", TABLES],
+            env=environment(ROOT / "src", NUMBA_CACHE_DIR=str(folder)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    (tmp_path / "file").write_text("in the way")
+    made, _ = run(tmp_path / "file")
+    folder = tmp_path / "kept"
+    assert run(folder) == [made, "True"]
+    assert run(folder) == [made, "False"]
+    (kept,) = folder.iterdir()
+    whole = kept.read_bytes()
+    for damaged in (whole[:-1], whole[:100], b"", whole[:-8] + bytes(8), whole + b"more"):
+        kept.write_bytes(damaged)
+        assert run(folder) == [made, "True"]
+        assert kept.read_bytes() == whole
+    assert list(folder.iterdir()) == [kept]
+
+
 def test_machine_code_that_needs_more_of_numba_gets_it() -> None:
     def kept(machine_code: bytes, kind: str = "object") -> tuple[object, ...]:
         return (("library", kind, (machine_code, b"bitcode")), "descriptor", "environment")

@@ -14,6 +14,7 @@ import pytest
 from tests import compilations
 from typer.testing import CliRunner
 
+from sfumato._compiled import LATE, _stands_alone
 from sfumato.cli.main import app
 
 pytestmark = pytest.mark.unit
@@ -130,6 +131,124 @@ def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(
     # The same kernels in another place, such as a fresh clone or a new environment, are those that are kept.
     env = {"HOME": nowhere, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert distance(ROOT / "src", **env)[::2] == [far, "0"]
+
+
+LOADED = """
+import sys, json
+from sfumato.spaces import Line
+from sfumato.transport import emd
+far = emd([0.5, 0.25, 0.25], [0.25, 0.25, 0.5], Line(3))
+print(json.dumps([str(far), sorted(sys.modules)]))
+if len(sys.argv) > 1:
+    import numba
+    from numba.core.registry import cpu_target
+    print(numba.njit(lambda n: {hash((n, "a")): n}[hash((n, "a"))] + 1)(4))
+"""
+
+
+def test_machine_code_that_is_kept_runs_without_what_compiles(tmp_path: Path) -> None:
+    """Numba's parts that know all of Python and numpy, and through them SciPy's, come with a compilation."""
+
+    def run(*words: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", LOADED, *words],
+            env=environment(ROOT / "src", NUMBA_CACHE_DIR=str(tmp_path)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    compiles = {"numba.typed.typeddict", "numba.np.linalg", "numba.np.npyimpl", "cffi"}
+    far, first = json.loads(run()[0])
+    assert compiles <= set(first)
+    again, second = json.loads(run()[0])
+    assert again == far
+    assert "numba" in second
+    assert not compiles & set(second)
+    # A function of somebody else's is compiled afterwards as ever.
+    assert run("more")[1] == "5"
+
+
+TABLES = """
+import hashlib, sys
+from sfumato.heatmap.inference.cascade import by_shape
+found = by_shape()
+digest = hashlib.sha256(found.below.tobytes() + found.part.tobytes()).hexdigest()
+print(digest, "scipy.special" in sys.modules)
+"""
+
+
+def test_tables_of_the_prior_are_kept_to_the_bit_and_a_damaged_file_is_made_again(
+    tmp_path: Path,
+) -> None:
+    def run(folder: Path) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", TABLES],
+            env=environment(ROOT / "src", NUMBA_CACHE_DIR=str(folder)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    (tmp_path / "file").write_text("in the way")
+    made, _ = run(tmp_path / "file")
+    folder = tmp_path / "kept"
+    assert run(folder) == [made, "True"]
+    assert run(folder) == [made, "False"]
+    (kept,) = folder.iterdir()
+    whole = kept.read_bytes()
+    for damaged in (whole[:-1], whole[:100], b"", whole[:-8] + bytes(8), whole + b"more"):
+        kept.write_bytes(damaged)
+        assert run(folder) == [made, "True"]
+        assert kept.read_bytes() == whole
+    assert list(folder.iterdir()) == [kept]
+
+
+def test_machine_code_that_needs_more_of_numba_gets_it() -> None:
+    def kept(machine_code: bytes, kind: str = "object") -> tuple[object, ...]:
+        return (("library", kind, (machine_code, b"bitcode")), "descriptor", "environment")
+
+    assert _stands_alone(kept(b"\0NRT_Free\0sqrt\0"))
+    assert not _stands_alone(kept(b"\0_numba_hashsecret_siphash_k0\0"))
+    assert not _stands_alone(kept(b"\0numba_parallel_for\0"))
+    assert not _stands_alone(kept(b"\0NRT_Free\0", "bitcode"))
+    assert not _stands_alone(("another", "numba"))
+
+
+def test_names_that_numba_provides_late_are_known(tmp_path: Path) -> None:
+    """Whatever this numba adds to what machine code may call, after its start, is one of LATE."""
+    code = """
+import sys
+import llvmlite.binding as llvm
+import numba
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+
+rtsys.initialize(cpu_target.target_context)
+late, add = [], llvm.add_symbol
+import numba.core.base, numba.core.externals
+llvm.add_symbol = lambda name, address: (late.append(name), add(name, address))[1]
+cpu_target.target_context.refresh()
+import numba.np.ufunc.parallel as parallel
+parallel._launch_threads()
+print(*sorted(set(late)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(ROOT / "src"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    names = done.stdout.split()
+    assert "_numba_hashsecret_siphash_k0" in names
+    assert "numba_parallel_for" in names
+    assert [name for name in names if not any(part in name.encode() for part in LATE)] == []
 
 
 def test_what_calls_no_compiled_function_loads_no_compiler() -> None:

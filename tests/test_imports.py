@@ -22,6 +22,7 @@ DOORS: dict[str, set[str]] = {
     "_validate": set(),
     "_registry": set(),
     "_compiled": set(),
+    "_process": set(),
     "_random": set(),
     "spaces": set(),
     "files": {"spaces"},
@@ -48,6 +49,7 @@ OPEN = {
     "sfumato._validate",
     "sfumato._registry",
     "sfumato._compiled",
+    "sfumato._process",
     "sfumato._random",
 }
 BANNED_NAMES = {"utils", "common", "helpers", "core"}
@@ -86,7 +88,16 @@ def wrong_doors(source: str, path: tuple[str, ...], *, is_package: bool = False)
         if target[0] != "sfumato" or target == ("sfumato", "__version__"):
             continue
         other, name = target[1] if len(target) > 1 else "", ".".join(target)
-        if other in {room, "errors", "_types", "_validate", "_registry", "_compiled", "_random"}:
+        if other in {
+            room,
+            "errors",
+            "_types",
+            "_validate",
+            "_registry",
+            "_compiled",
+            "_process",
+            "_random",
+        }:
             continue
         if other not in DOORS:  # the house itself, or a name it re-exports: a way round the table
             if room not in FRONT_DOORS:

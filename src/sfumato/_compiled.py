@@ -9,23 +9,34 @@ A folder named by `NUMBA_CACHE_DIR` is used as it is, with numba's own names. Wh
 written functions are compiled in each process, and nothing is said.
 
 numba itself, half a second of a processor, is loaded when a compiled function is first called: a
-command that calls none does without it.
+command that calls none does without it. What numba knows of Python and numpy, half of that, is loaded
+when something has to be compiled: machine code that is kept has no need of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sfumato import __version__
+from sfumato._types import FloatArray
 
 HERE = Path(__file__).parent
+LATE = (
+    b"_hashsecret_", b"numba_parallel_for", b"do_scheduling", b"_sched", b"_num_threads",
+    b"get_thread_id", b"_parallel_chunksize",
+)  # fmt: skip
+"""Parts of names of functions that numba provides only once all of it is loaded."""
 # Threads that need a function at once wait for one of them to make it: where machine code is kept is a
 # setting of all of numba, and no thread may see that of another's function.
 MAKING = RLock()
@@ -71,6 +82,7 @@ def cache_folder() -> str:
 def _function_cache() -> Any:
     """A cache of one function, in a folder that is named after its module and not after its path."""
     from numba.core import caching
+    from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
     class Locator(caching.UserProvidedCacheLocator):
         @classmethod
@@ -82,10 +94,60 @@ def _function_cache() -> Any:
     class Kept(caching.CompileResultCacheImpl):
         _locator_classes: ClassVar[list[Any]] = [Locator]  # type: ignore[misc]
 
+        def rebuild(self, target_context: Any, payload: Any) -> Any:
+            if not _stands_alone(payload):
+                target_context.refresh()
+            return super().rebuild(target_context, payload)  # type: ignore[no-untyped-call]
+
     class FunctionCache(caching.FunctionCache):
         _impl_class = Kept
 
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            # numba's own loads all it knows of Python and numpy first, for whatever it may have kept.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
     return FunctionCache
+
+
+def _stands_alone(payload: Any) -> bool:
+    """Whether kept machine code calls nothing but what numba provides from the start.
+
+    The secret of Python's hashes and threads come with modules that are loaded to compile.
+    """
+    try:
+        (_, kind, (machine_code, _)), *_ = payload
+        return kind == "object" and not any(name in machine_code for name in LATE)
+    except (TypeError, ValueError):  # another numba keeps it in another way
+        return False
+
+
+def kept_array(name: str, made_of: bytes, make: Callable[[], FloatArray]) -> FloatArray:
+    """An array of constants, to the bit as an earlier process made and kept it beside machine code.
+
+    `made_of` is all that decides it. A damaged file is made again; where nothing can be written each
+    process makes its own, and nothing is said.
+    """
+    file = Path(cache_folder()) / f"{name}-{hashlib.sha256(made_of).hexdigest()[:16]}.npy"
+    with suppress(OSError, ValueError, EOFError):
+        body = file.read_bytes()
+        if hashlib.sha256(body[32:]).digest() == body[:32]:
+            found: FloatArray = np.load(io.BytesIO(body[32:]), allow_pickle=False)
+            return found
+    made = make()
+    with suppress(OSError), io.BytesIO() as written:
+        np.save(written, made)
+        body = written.getvalue()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A name of its own until it is whole: other processes may keep the same.
+        part = file.with_suffix(f".{os.getpid()}-{get_ident()}.part")
+        try:
+            part.write_bytes(hashlib.sha256(body).digest() + body)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+    return made
 
 
 class Outer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import colormaps
 from PIL import Image
 
 from sfumato.errors import InvalidParameter
@@ -17,7 +20,7 @@ from sfumato.figures import map_sheet
 from sfumato.figures.heatmap import heatmap_figure
 from sfumato.figures.legend import lay_over, percent
 from sfumato.figures.map_sheet import Frame, Words, degrees, png_of
-from sfumato.figures.style import TOPS, palette, round_number, shades
+from sfumato.figures.style import TOPS, _colors, palette, round_number, shades
 
 pytestmark = pytest.mark.unit
 
@@ -104,6 +107,24 @@ def test_what_is_below_the_floor_is_pale_however_high_that_is(floor: float) -> N
     below, above = shades(np.array([0.99 * floor, 1.2 * floor]), top=1, floor=floor)
     assert below <= 0.14
     assert above == pytest.approx(np.sqrt(1.2 * floor))
+
+
+@pytest.mark.parametrize("name", ["magma", "magma_r", "inferno", "inferno_r", "viridis"])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.9), (0.1, 1.0), (0.3, 1.0), (0.0, 1.0)])
+def test_colors_are_those_of_matplotlib_to_the_bit(name: str, low: float, high: float) -> None:
+    places = low + (high - low) * np.linspace(0, 1, 256)
+    assert np.array_equal(_colors(name, low, high), colormaps[name](places)[:, :3])
+
+
+def test_a_page_is_colored_without_matplotlib() -> None:
+    script = (
+        "import sys; from sfumato.figures.style import glow, palette; "
+        "palette(), palette(True), glow(); print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 def test_the_palette_starts_at_the_paper_and_changes_evenly() -> None:

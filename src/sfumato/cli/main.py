@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
+from sfumato._process import make_own
 from sfumato.cli import demo, emd, graph, leaderboard, ledger, serve
 from sfumato.cli.aloud import PATH, SpokenGroup, refuse_variables
 from sfumato.cli.audit import claims as audit
@@ -114,6 +115,7 @@ def tree_for(words: Sequence[str]) -> typer.Typer:
 
 def main() -> None:
     """Run the command line."""
+    make_own()
     # Two thousand modules are loaded and hardly a cycle is left: to look for them takes 5 % of a command.
     gc.set_threshold(100_000)
     run_to_end(tree_for(sys.argv[1:]))

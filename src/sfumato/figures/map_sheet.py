@@ -27,6 +27,7 @@ from sfumato.figures.style import (
     LINES,
     PAPER,
     Pixels,
+    load_without_help,
     round_number,
 )
 
@@ -136,6 +137,7 @@ def new_sheet(
         raise InvalidParameter(
             f"the top of the color scale must be above 0, got {top}; nothing was drawn"
         )
+    load_without_help()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

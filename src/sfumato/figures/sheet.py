@@ -28,6 +28,7 @@ from sfumato.figures.style import (
     LINES,
     PAPER,
     TRUE,
+    load_without_help,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ FAINT = 1 / 200
 
 def sheet(width: float, height: float, caption: str) -> tuple[Figure, float]:
     """An empty figure for panels of this height in inches, its caption written; and how high that reaches."""
+    load_without_help()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

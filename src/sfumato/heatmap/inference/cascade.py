@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.metadata import version
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato._compiled import kept_array
 from sfumato._types import FloatArray, IntArray
 
 SHAPES = (0.04, 0.12, 0.35, 1.0, 3.0, 10.0, 40.0)
@@ -89,17 +91,26 @@ class Shares:
 @lru_cache(maxsize=1)
 def by_shape() -> Shares:
     """The same tables with shapes in the place of classes."""
-    from scipy.special import betainc  # loaded where a posterior is: many a command has none
-
     t, centers = 1 / (1 + np.exp(-LOGITS)), 1 / (1 + np.exp(-CENTERS))
     a = np.array(SHAPES)[:, None, None]
     c = centers[None, :, None]
-    # The mean of t up to x is c times the distribution of Beta(2 a c + 1, 2 a (1 - c)) at x.
-    below, above = (
-        betainc(2 * a * c, 2 * a * (1 - c), t),
-        betainc(2 * a * c + 1, 2 * a * (1 - c), t),
+
+    def tables() -> FloatArray:
+        from scipy.special import betainc
+
+        # The mean of t up to x is c times the distribution of Beta(2 a c + 1, 2 a (1 - c)) at x.
+        below, above = (
+            betainc(2 * a * c, 2 * a * (1 - c), t),
+            betainc(2 * a * c + 1, 2 * a * (1 - c), t),
+        )
+        return np.array([below, c * above], dtype=np.float64)
+
+    # To load SciPy's functions takes longer than most that is asked of a map: a process in many does.
+    made_of = (
+        f"shares/1 scipy {version('scipy')}".encode() + a.tobytes() + c.tobytes() + t.tobytes()
     )
-    return Shares(np.asarray(below, dtype=np.float64), np.asarray(c * above, dtype=np.float64))
+    below, part = kept_array("shares", made_of, tables)
+    return Shares(below, part)
 
 
 def usual_mixture() -> FloatArray:

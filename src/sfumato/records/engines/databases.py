@@ -18,6 +18,7 @@ import ibis.expr.operations as ops
 
 from sfumato.errors import InvalidInput, InvalidParameter, MissingPackage, SfumatoError
 from sfumato.records.connections import public_connection
+from sfumato.records.engines.compilers import load_compilers_one_by_one
 from sfumato.records.engines.duckdb import duckdb_engine
 from sfumato.records.file_names import SQLITE
 from sfumato.records.quiet import quietly
@@ -103,6 +104,7 @@ def _sqlite(url: str) -> Any:
     if scheme != "sqlite" or any(one in path for one in "?#%"):
         return None
     file = Path(path).absolute().as_uri()
+    load_compilers_one_by_one()
     _without_pandas()
     return ibis.sqlite.from_connection(sqlite3.connect(f"{file}?mode=ro", uri=True))
 

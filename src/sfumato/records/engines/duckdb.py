@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sfumato.errors import InvalidInput
 from sfumato.files import scratch_folder
+from sfumato.records.engines.compilers import load_compilers_one_by_one
 from sfumato.records.engines.protocol import Files
 from sfumato.records.quiet import quietly
 
@@ -39,6 +40,7 @@ def duckdb_engine(database: Path | None = None) -> Any:
     """
     # What is spilled is private: a folder nobody else may enter, gone with the connection.
     spill, remove = scratch_folder()
+    load_compilers_one_by_one()
 
     def connect() -> Any:
         connection = ibis.duckdb.connect(

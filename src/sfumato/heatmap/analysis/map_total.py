@@ -80,15 +80,31 @@ def map_total(release: HeatmapRelease) -> MapTotal:
 
     """
     measure, value = release.measure, release.tiles.total
-    if release.posterior is None:
+    ends = total_ends(release)
+    if ends is None:
         return MapTotal(measure.scale * value, None, None, measure.name)
-    low, high = _limits(release.posterior, release.area)
+    low, high = ends
     return MapTotal(
         measure.scale * value,
         measure.scale * min(low, value),
         measure.scale * max(high, value),
         measure.name,
     )
+
+
+def total_ends(release: HeatmapRelease) -> tuple[float, float] | None:
+    """Between what the total lies in users; a saved map says what it said then.
+
+    Args:
+        release: The map.
+
+    Returns:
+        The 90 % interval; None where the map has no posterior.
+
+    """
+    if release.known_total is not None or release.posterior is None:
+        return release.known_total
+    return _limits(release.posterior, release.area)
 
 
 @lru_cache(maxsize=32)

@@ -188,7 +188,7 @@ def trace(result: Result) -> dict[str, Any]:
         path.name for path in Path().iterdir() if not path.name.startswith("rows")
     )
     # How many cells were counted, and how many places are marked, follows from noisy counts alone.
-    noisy = ("tiles", "counts", "uncertainty", "silent")
+    noisy = ("tiles", "counts", "uncertainty", "silent", "total")
     seen["noisy"] = [list(whole[name]) for name in noisy]
     seen["report"] = impersonal({**whole, **dict.fromkeys(noisy)})
     with np.load("map.npz") as arrays:

@@ -197,6 +197,10 @@ def test_a_release_is_the_same_from_command_call_and_file(case: str) -> None:
             assert known.shown_uncertainty().marks == one.uncertainty().marks
         # How far off the map is: the command, the call, the map, the file, and the file opened.
         assert whole.pop("error") == error == one.error().to_json()
+        # And between what its total lies.
+        ends = whole.pop("total")
+        assert (ends is None) == (one.total().low is None)
+        assert known.total() == one.total()
         assert one.to_json() == whole
         assert read_heatmap(by_call).to_json() == whole
         assert read_heatmap(by_call).error() == one.error()
@@ -220,13 +224,15 @@ def test_files_of_before_open_as_they_did(method: str) -> None:
         outputs="map.json",
     )
     whole = json.loads(Path("map.json").read_text())
-    new = ("noise_scale", "mean_is_map", "error")
+    new = ("noise_scale", "mean_is_map", "error", "total")
     old = {key: value for key, value in whole.items() if key not in new}
     Path("old.json").write_text(json.dumps(old))
     again, (one,) = read_heatmap("old.json"), found.maps
     assert again.to_json() == one.to_json()
     assert noise_share(again) == noise_share(one)
     assert again.known_error is None
+    assert again.known_total is None
+    assert again.total() == one.total()
     assert again.error() == one.error()  # worked out when it is asked for
 
 

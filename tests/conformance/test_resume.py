@@ -157,5 +157,6 @@ def test_what_resume_finishes_is_the_same_from_command_call_and_file(
     held = json.loads(json.dumps(verb.held(made)))
     assert {key: saved["call"][key] for key in held} == held
     assert len(held) >= 3
-    assert saved["call"].keys() - held.keys() <= {"format", "error", "uncertainty", "silent"}
+    also = {"format", "error", "uncertainty", "silent", "total"}
+    assert saved["call"].keys() - held.keys() <= also
     assert VERBS[name].out in render_resumed(result)

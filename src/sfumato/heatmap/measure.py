@@ -10,6 +10,24 @@ from typing import Any
 HIGHEST_COVERAGE = 0.95
 
 
+def amount_of(shown: str, name: str) -> str:
+    """A number as it is shown and what it is of, whose name is in the plural.
+
+    >>> amount_of("1", "users"), amount_of("2", "users"), amount_of("1,000", "rows")
+    ('1 user', '2 users', '1,000 rows')
+    """
+    return f"{shown} {one_of(name) if shown == '1' else name}"
+
+
+def one_of(name: str) -> str:
+    """What one of several is called: the singular of "users", "rows" or a unit of privacy.
+
+    >>> one_of("users"), one_of("buss")
+    ('user', 'bus')
+    """
+    return name.removesuffix("s")
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What is counted, and how much of it is a mass of 1, which is what one user can move a map by.

@@ -57,7 +57,8 @@ class HeatmapRelease:
     was paid besides, when the area itself was found in the data: whoever sees the map sees that
     too. `counted` says which columns were counted, and how. `title` is for people. `posterior`
     draws maps that could have led to what was released, for methods that have one;
-    `known_marks`, `known_untested` and `known_silent` are those of a map that was saved. `prior` says which
+    `known_marks`, `known_untested`, `known_silent` and `known_total` (between what its total lies, in
+    users) are those of a map that was saved. `prior` says which
     public file the map follows within its tiles, if it does. `noise_scale` is the usual scale
     of the noise on a count, in users; 0 where the method does not say. `known_error` is what a
     saved map said of how far off it is. `nothing` are the maps that the method makes of nobody,
@@ -83,6 +84,7 @@ class HeatmapRelease:
     known_error: MapError | None = None
     nothing: EmptyMaps | None = None
     known_noise: NoiseMark | None = None
+    known_total: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return f"HeatmapRelease({self.name!r}, {self.method}, {self.statement})"
@@ -256,6 +258,7 @@ class HeatmapRelease:
             tiles=sharpened(tiles, weights),
             prior=told,
             known_error=None,
+            known_total=None,
             known_noise=noise,
         )
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -246,6 +247,34 @@ def test_damaged_silent_cells_are_refused(silent: Any, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"is not a whole map: .*; nothing was drawn"):
         read_heatmap(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        {"low": 3.0, "high": 2.0, "coverage": 0.9},
+        {"low": -1.0, "high": 2.0, "coverage": 0.9},
+        {"low": 0.0, "high": math.inf, "coverage": 0.9},
+        {"low": "x", "high": 2.0, "coverage": 0.9},
+        [1.0, 2.0],
+    ],
+)
+def test_damaged_ends_of_a_total_are_refused(total: Any, tmp_path: Path) -> None:
+    write(doubting(), tmp_path / "a.json")
+    data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    data["total"] = total
+    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"is not a whole map: .*; nothing was drawn"):
+        read_heatmap(tmp_path / "a.json")
+
+
+def test_a_saved_map_says_its_total_without_its_posterior(tmp_path: Path) -> None:
+    release = doubting()
+    write(release, tmp_path / "a.json")
+    again = read_heatmap(tmp_path / "a.json")
+    assert release.posterior is not None
+    assert again.total() == release.total()
+    assert replace(again, posterior=Broken()).total() == release.total()
 
 
 def test_marks_beyond_all_numbers_are_refused(tmp_path: Path) -> None:

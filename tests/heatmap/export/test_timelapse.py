@@ -156,6 +156,32 @@ def test_a_film_says_how_far_off_its_maps_are(rng: np.random.Generator) -> None:
     assert "its method does not say" in silent
 
 
+def test_a_frame_says_its_total_as_a_picture_of_its_map_does(rng: np.random.Generator) -> None:
+    """With its interval; where that cannot be worked out, without; and one user is no users."""
+    known = [
+        replace(one, posterior=around(one.image() * one.tiles.total, rng)) for one in two()[:2]
+    ]
+    held = embedded(timelapse_html(known))
+    assert held["about"] == [f"A{str(one.total())[1:]}" for one in known]
+    assert all(
+        re.fullmatch(r"About [\d,]+ users \(90%: [\d,]+ to [\d,]+\)", one) for one in held["about"]
+    )
+    unsure = embedded(timelapse_html([replace(one, posterior=Broken()) for one in two()]))
+    assert unsure["about"] == ["About 4,000 users", "About 1,000 users", "About 0 users"]
+    (single,) = frames([tile_at(CITY, *WEST, level=5, users=1)])
+    alone = embedded(timelapse_html([single]))
+    assert (alone["about"], alone["units"], alone["unit"]) == (["About 1 user"], "users", "user")
+
+
+@pytest.mark.browser
+def test_the_total_stands_under_the_frame(tmp_path: Path, rng: np.random.Generator) -> None:
+    (one,) = frames([tile_at(CITY, *WEST, level=5, users=1)])
+    known = replace(one, posterior=around(one.image(), rng))
+    said = f"A{str(known.total())[1:]} in this period"
+    assert said.startswith("About 1 user (90%: ")
+    assert said in browse(tmp_path, timelapse_html([known]), "--dump-dom", fragment="#frame=0")
+
+
 def test_maps_of_several_releases_are_no_film(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="maps of one release"):
         timelapse_html([two()[0], heatmap(SCENE, [])])

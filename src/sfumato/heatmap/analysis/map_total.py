@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato._types import FloatArray
-from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, maps_inside
+from sfumato.heatmap.accuracy.uncertainty import DRAWS, FINEST_DRAWS, maps_inside
 from sfumato.heatmap.inference.known_sums import NEXT_TO_NOBODY, TAIL
 from sfumato.heatmap.inference.map_posterior import MapPosterior
+from sfumato.heatmap.measure import amount_of
 from sfumato.spaces import Area
 
 if TYPE_CHECKING:
     from sfumato.heatmap.private_map import HeatmapRelease
 
 COVERAGE = 0.9
+# Of a map of nobody the noise pushes a total up. At what 5 % of such totals exceed the low end is a
+# 23rd of the high one where noise is that of one Laplace count, and a 31st where it is normal: a low
+# end below a 20th is 0. docs/explain/heatmap-uncertainty.md has the sums.
+FAR_FROM_NOBODY = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +52,17 @@ class MapTotal:
         'about 20,000 users (90%: 19,950 to 20,060)'
         >>> str(MapTotal(12_345.6, None, None, "rows"))
         'about 12,300 rows'
+        >>> str(MapTotal(1.2, 0.0, 7.5)), str(MapTotal(0.8, None, None, "rows"))
+        ('about 1 user (90%: 0 to 8)', 'about 1 row')
         """
         if self.low is None or self.high is None:
-            return f"about {float(f'{self.value:.3g}'):,.0f} {self.counted}"
+            shown = f"{float(f'{self.value:.3g}'):,.0f}"
+            return f"about {amount_of(shown, self.counted)}"
         step = 10 ** max(0, math.floor(math.log10(max(self.high - self.low, 1.0))) - 1)
         value = step * round(self.value / step)
         low, high = step * math.floor(self.low / step), step * math.ceil(self.high / step)
         sure = f"{100 * self.coverage:g}%"
-        return f"about {value:,} {self.counted} ({sure}: {low:,} to {high:,})"
+        return f"about {amount_of(f'{value:,}', self.counted)} ({sure}: {low:,} to {high:,})"
 
 
 def map_total(release: HeatmapRelease) -> MapTotal:
@@ -72,15 +80,31 @@ def map_total(release: HeatmapRelease) -> MapTotal:
 
     """
     measure, value = release.measure, release.tiles.total
-    if release.posterior is None:
+    ends = total_ends(release)
+    if ends is None:
         return MapTotal(measure.scale * value, None, None, measure.name)
-    low, high = _limits(release.posterior, release.area)
+    low, high = ends
     return MapTotal(
         measure.scale * value,
         measure.scale * min(low, value),
         measure.scale * max(high, value),
         measure.name,
     )
+
+
+def total_ends(release: HeatmapRelease) -> tuple[float, float] | None:
+    """Between what the total lies in users; a saved map says what it said then.
+
+    Args:
+        release: The map.
+
+    Returns:
+        The 90 % interval; None where the map has no posterior.
+
+    """
+    if release.known_total is not None or release.posterior is None:
+        return release.known_total
+    return _limits(release.posterior, release.area)
 
 
 @lru_cache(maxsize=32)
@@ -91,13 +115,23 @@ def _limits(posterior: MapPosterior, area: Area) -> tuple[float, float]:
 def total_limits(
     posterior: MapPosterior, area: Area, *, coverage: float = COVERAGE
 ) -> tuple[float, float]:
-    """Between what the total lies in users: drawn maps are too sure of sums, by TAIL."""
+    """Between what the total lies in users: drawn maps are too sure of sums, by TAIL.
+
+    No map that could have been is of nobody: what may well be of nobody, by its noise, is from 0 on.
+    """
     tail = TAIL * (1 - coverage) / 2
     low, high = np.quantile(drawn_totals(posterior, area), (tail, 1 - tail))
-    return float(low) if low >= NEXT_TO_NOBODY else 0.0, float(high)
+    return float(low) if low >= max(NEXT_TO_NOBODY, high / FAR_FROM_NOBODY) else 0.0, float(high)
 
 
 def drawn_totals(posterior: MapPosterior, area: Area) -> FloatArray:
-    """The totals of the maps that could have led to what was released, in users."""
+    """The totals of the maps that could have led to what was released, in users.
+
+    What a posterior knows of its root says them all at once. Its maps have these very totals, but for
+    the least mass that every cell has: no more than LEAST a cell, 2e-5 users in all.
+    """
+    known = posterior.totals_inside(area, DRAWS)
+    if known is not None:
+        return known
     level = min(area.grid.levels, FINEST_DRAWS)
     return np.asarray(maps_inside(posterior, area, level).sum(axis=(1, 2)))

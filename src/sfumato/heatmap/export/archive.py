@@ -17,6 +17,7 @@ from sfumato.files import indented
 from sfumato.heatmap.accuracy.map_error import MapError
 from sfumato.heatmap.accuracy.noise_mark import NoiseMark
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, Mark, ShownUncertainty
+from sfumato.heatmap.analysis.map_total import COVERAGE, total_ends
 from sfumato.heatmap.export.geojson import report
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.map_posterior import MapPosterior
@@ -78,6 +79,7 @@ def report_json(release: HeatmapRelease) -> bytes:
         "uncertainty": _said(release),
         "silent": _silent(release),
         "error": _error(release),
+        "total": _total(release),
     }
     return f"{indented(whole)}\n".encode()
 
@@ -112,6 +114,15 @@ def _error(release: HeatmapRelease) -> dict[str, Any] | None:
         return release.error().to_json()
     except Exception:
         return None
+
+
+def _total(release: HeatmapRelease) -> dict[str, float] | None:
+    """Between what the total lies; nothing where the map cannot say, or it cannot be worked out."""
+    try:
+        ends = total_ends(release)
+    except Exception:
+        return None
+    return None if ends is None else {"low": ends[0], "high": ends[1], "coverage": COVERAGE}
 
 
 def read_heatmap(path: str | Path) -> HeatmapRelease:
@@ -179,6 +190,7 @@ def read_heatmap(path: str | Path) -> HeatmapRelease:
             # Maps from before they said so work it out when they are asked.
             known_error=None if data.get("error") is None else MapError.from_json(data["error"]),
             known_noise=_noise(data),
+            known_total=_known_total(data.get("total")),
         )
         if found.known_silent is not None and len(found.known_silent) > grid.side:
             raise ValueError("its silent cells are finer than its own")
@@ -232,6 +244,16 @@ def _posterior(data: Any, area: Area) -> MapPosterior | None:
 def _noise(data: Any) -> NoiseMark | None:
     """Up to where a saved map may be noise; nothing in files of before it was kept."""
     return None if data.get("noise") is None else NoiseMark.from_json(data["noise"])
+
+
+def _known_total(data: Any) -> tuple[float, float] | None:
+    """What a saved map said; nothing in files of before it was kept, or where another chance was meant."""
+    if data is None or float(data["coverage"]) != COVERAGE:
+        return None
+    low, high = float(data["low"]), float(data["high"])
+    if not 0 <= low <= high < math.inf:
+        raise ValueError("the ends of its total are no interval from 0 on")
+    return low, high
 
 
 def _noise_scale(data: Any) -> float:

@@ -300,6 +300,7 @@
     return `${Number((100 * share).toFixed(Math.min(digits, 20))).toLocaleString("en", { maximumSignificantDigits: 3 })}%`;
   };
 
+  const amount = (value) => `${many(value)} ${many(value) === "1" ? data.unit : data.units}`;
   const many = (value) => value >= 999500 ? `${many(value / 1e6)}M` : Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
   const between = (low, high) => `${percent(low).replace("%", "")} – ${percent(high)}`;
 
@@ -354,7 +355,7 @@
     const side = 2 ** levels[i], unit = data.meter === null ? 1 : data.meter;
     const size = `${length(((east - west) / side) * unit)} × ${length(((north - south) / side) * unit * data.stretch)}`;
     const noise = shares[i] < data.noise ? ", which may be noise" : "";
-    get("readout").textContent = `${place}: about ${many(shares[i] * data.total)} ${data.units} (${percent(shares[i])}) in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.${doubtful(x, y)}`;
+    get("readout").textContent = `${place}: about ${amount(shares[i] * data.total)} (${percent(shares[i])}) in this cell of ${size}${layer === "smooth" ? ", before smoothing" : ""}${noise}.${doubtful(x, y)}`;
   };
 
   // -- hands and keys

@@ -36,6 +36,7 @@ from sfumato.heatmap.export.picture import (
     plain_image,
 )
 from sfumato.heatmap.export.shapes import Cells, cells_of
+from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.render.error import error_facts
 from sfumato.heatmap.render.release import empty_text
 from sfumato.privacy.accounting import model_name
@@ -175,6 +176,7 @@ def _data(
         "legend": found.legend.words,
         "amount": amount,
         "units": units,
+        "unit": one_of(units),
         "total": release.measure.scale * release.tiles.total,
         "noise": _finite(noise),
         "scales": {

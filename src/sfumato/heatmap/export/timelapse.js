@@ -109,6 +109,7 @@
 
   const most = Math.max(...data.totals, 1e-9);
   const many = (value) => value.toLocaleString("en", { maximumSignificantDigits: 3 });
+  const amount = (value) => `${many(value)} ${many(value) === "1" ? data.unit : data.units}`;
   const drawBars = () => {
     const ratio = window.devicePixelRatio || 1, width = bars.clientWidth, height = bars.clientHeight;
     bars.width = width * ratio; bars.height = height * ratio;
@@ -131,7 +132,7 @@
     if (x > 110) { ink.textAlign = "left"; ink.fillText(data.names[0], 0, height); }
     if (x < width - 110 && count > 1) { ink.textAlign = "right"; ink.fillText(data.names[last], width, height); }
     ink.textAlign = "left";
-    ink.fillText(`${many(most)} ${data.units}`, 0, 13);
+    ink.fillText(amount(most), 0, 13);
   };
 
   // -- legend
@@ -162,7 +163,7 @@
     now = i;
     get("slider").setAttribute("aria-valuetext", data.names[now]);
     get("period").textContent = data.names[now];
-    get("under").textContent = `About ${many(Math.round(data.totals[now]))} ${data.units} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
+    get("under").textContent = `${data.about[now]} ${data.said}.${data.empty[now] ? ` ${data.emptySaid}` : ""}`;
     document.title = `${data.names[now]} · ${data.title}`;
     draw();
     drawBars();

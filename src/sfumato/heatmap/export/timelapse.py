@@ -26,11 +26,13 @@ from sfumato.figures import (
     shades,
 )
 from sfumato.heatmap.accuracy.map_error import some_of
+from sfumato.heatmap.analysis.map_total import MapTotal, map_total
 from sfumato.heatmap.export.formats import WriteOptions, check_outputs, save
 from sfumato.heatmap.export.ground import Ground
 from sfumato.heatmap.export.legend import cell_text, per_unit
 from sfumato.heatmap.export.page import facts, palettes
 from sfumato.heatmap.export.picture import NOTHING_UNDER, drawn, encoded
+from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.render.error import errors_line
 from sfumato.heatmap.render.release import empty_text
 from sfumato.spaces import DEGREE, Area
@@ -154,7 +156,9 @@ def _data(maps: Sequence[HeatmapRelease], title: str, ground: Ground) -> dict[st
         "title": title,
         "names": [_said(one) for one in maps],
         "totals": [float(f"{total:.6g}") for total in totals],
+        "about": [_about(one) for one in maps],
         "units": units,
+        "unit": one_of(units),
         "said": "in this period"
         if period.get("mass_per_period") or units == "rows"
         else "in this period; one who is in several counts in part in each",
@@ -234,6 +238,19 @@ def _off(maps: Sequence[HeatmapRelease]) -> str:
         return errors_line([one.error() for one in some_of(maps)], len(maps))
     except Exception:
         return "could not be worked out"
+
+
+def _about(release: HeatmapRelease) -> str:
+    """How many a frame is of, with the interval, in the words of a picture of its map.
+
+    A film that is paid for is made where the interval cannot be worked out.
+    """
+    try:
+        said = str(map_total(release))
+    except Exception:
+        measure = release.measure
+        said = str(MapTotal(measure.scale * release.tiles.total, None, None, measure.name))
+    return f"{said[0].upper()}{said[1:]}"
 
 
 def _said(release: HeatmapRelease) -> str:

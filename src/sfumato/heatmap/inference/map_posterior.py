@@ -7,6 +7,7 @@ from typing import Protocol
 from sfumato._types import FloatArray
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.tiles import Tiles
+from sfumato.spaces import Area
 
 
 class MapPosterior(Protocol):
@@ -42,6 +43,11 @@ class MapPosterior(Protocol):
 
     def maps(self, count: int, level: int) -> FloatArray:
         """So many maps of a level [draw, row, column]."""
+
+    def totals_inside(self, area: Area, count: int) -> FloatArray | None:
+        """The totals of so many maps inside the bounds, in order; None where the maps are added up."""
+        del area, count
+        return None
 
     def __hash__(self) -> int:
         """By identity: what was worked out of it once need not be again."""

@@ -203,6 +203,10 @@ class PooledPosterior(MapPosterior):
             found[numbers] = one.some_maps(count, numbers, level) * own[:, None, None]
         return found
 
+    def totals_inside(self, area: Area, count: int) -> FloatArray | None:
+        """As the map's own counts have them: totals are not shared."""
+        return self.alone.totals_inside(area, count)
+
     def __hash__(self) -> int:
         """By identity."""
         return object.__hash__(self)

@@ -112,6 +112,10 @@ class CountsPosterior:
         """The total of each of so many maps: evenly spaced quantiles of what is known of it."""
         return self._fit.totals(count)[:, 0]
 
+    def totals_inside(self, area: Area, count: int) -> FloatArray | None:
+        """The same inside the bounds: nobody is outside those it was made with; None for other ones."""
+        return self.totals(count) if area == self.area else None
+
     @cached_property
     def _mean(self) -> FloatArray:
         return self._fit.mean()

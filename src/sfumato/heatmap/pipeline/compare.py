@@ -23,6 +23,7 @@ from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import comparison_file
 from sfumato.heatmap.export.ground import lines_inside
 from sfumato.heatmap.export.output_names import Outputs, paths_of
+from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.pipeline.mistakes import check_comparison
 from sfumato.heatmap.pipeline.outputs import Watch
 from sfumato.heatmap.pipeline.saved_maps import Map
@@ -246,7 +247,7 @@ def _compared(
         names,
         (before.statement, after.statement),
         (before.method, after.method),
-        before.measure.name.removesuffix("s"),
+        one_of(before.measure.name),
         _total(before, after, coverage),
         shift_between(before, after),
         None if in_users is None else Differences(in_users.changes, in_users.tested),

@@ -173,6 +173,7 @@ def _pooled(maps: tuple[HeatmapRelease, ...]) -> tuple[HeatmapRelease, ...]:
             posterior=posterior,
             nothing=nothing,
             known_error=None,
+            known_total=None,
             known_marks=None,
             known_untested=None,
             known_silent=None,

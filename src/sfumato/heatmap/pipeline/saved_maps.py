@@ -22,6 +22,7 @@ from sfumato.heatmap.export.tables import hotspots_csv, hotspots_geojson
 from sfumato.heatmap.export.timelapse import write_timelapse
 from sfumato.heatmap.hotspot_results import HotspotsResult
 from sfumato.heatmap.inference.prior import Prior, declared_prior
+from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.pipeline.outputs import Watch, plan_outputs, write_maps
 from sfumato.heatmap.results import DrawResult, HeatmapRelease, TotalsResult
 
@@ -203,7 +204,7 @@ def map_totals(
         if watch is not None:
             watch(f"wrote {target}")
     written = tuple(map(str, targets))
-    unit = one.measure.name.removesuffix("s")
+    unit = one_of(one.measure.name)
     return TotalsResult(one.statement, coverage, found, unit, one.method, written)
 
 

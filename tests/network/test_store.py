@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.records.postgres import running_postgres
 
-from sfumato.errors import InvalidInput
+from sfumato.errors import InvalidInput, MissingPackage
 from sfumato.network.collector import StoredPacket, StoredRound, open_store
 from sfumato.network.collector.store import SqliteStore, StoreFailed
 
@@ -95,6 +97,23 @@ def test_a_password_in_a_url_is_never_said() -> None:
         open_store("postgres://ann:canary-9f3@/nowhere?host=/no/such/folder", site=SITE)
     assert "canary" not in str(problem.value)
     assert "canary" not in repr(problem.value.__context__ and problem.value)
+
+
+@pytest.mark.parametrize(
+    ("package", "url", "extra"),
+    [
+        ("psycopg", "postgres://ann@/nowhere?host=/no/such/folder", "sfumato[postgres]"),
+        ("pandas", "postgresql://ann@/nowhere?host=/no/such/folder", "sfumato[postgres]"),
+        ("MySQLdb", "mysql://ann@localhost/rounds", "ibis-framework[mysql]"),
+    ],
+)
+def test_what_a_database_needs_is_named(
+    package: str, url: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "ibis.backends.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackage, match=re.escape(f"pip install '{extra}'; nothing was")):
+        open_store(url, site=SITE)
 
 
 def test_what_is_no_store_is_refused_and_kept(tmp_path: Path) -> None:

@@ -371,7 +371,12 @@ class HeatmapRelease:
         return to_geodataframe(self, level)
 
     def to_dataframe(self, level: int | None = None) -> Any:
-        """The cells as a pandas DataFrame: edges, share, users (or rows), and 90 % intervals if known."""
+        """The cells as a pandas DataFrame: edges, share, users (or rows), and 90 % intervals if known.
+
+        Raises:
+            MissingPackage: pandas is not installed.
+
+        """
         from sfumato.heatmap.export import to_dataframe
 
         return to_dataframe(self, level)

@@ -203,10 +203,9 @@ class ReleaseResult:
 
         Raises:
             InvalidParameter: There are no maps, as in a result that was read from JSON.
+            MissingPackage: pandas is not installed.
 
         """
-        import pandas as pd
-
         if not self.maps:
             raise InvalidParameter(
                 "a result that was read from JSON has no maps: read one from its file with "
@@ -215,6 +214,8 @@ class ReleaseResult:
         tables = [one.to_dataframe(level) for one in self.maps]
         if len(tables) == 1:
             return tables[0]
+        import pandas as pd
+
         cells = pd.concat(tables, keys=list(self.by_group), names=["group"])
         return cells.reset_index(level="group").reset_index(drop=True)
 

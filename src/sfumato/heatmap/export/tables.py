@@ -54,9 +54,14 @@ def to_dataframe(release: HeatmapRelease, level: int | None = None) -> Any:
     Returns:
         A DataFrame with a row for each cell with mass; intervals are 90 %, for each cell by itself.
 
-    """
-    import pandas as pd
+    Raises:
+        MissingPackage: pandas is not installed.
 
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingPackage("pip install 'sfumato[pandas]'") from None
     known = finest_known(release)
     chosen = known if level is None else level
     cells = cells_of(release.tiles, chosen, scale=release.measure.scale)

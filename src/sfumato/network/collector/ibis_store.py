@@ -51,7 +51,10 @@ class IbisStore:
         self.name = url.partition("://")[0]  # no more of it is ever said: it may hold a password
         self._connect: Callable[[], Any] = lambda: ibis.connect(url)
         self._base: Any = None
+        postgres = self.name in ("postgres", "postgresql")
         try:
+            if postgres:
+                import pandas  # noqa: F401 - Ibis does, but only when it has connected
             self._base = self._connect()
             there = set(self._base.list_tables())
             for name, columns in _COLUMNS.items():
@@ -63,8 +66,9 @@ class IbisStore:
         except StoreFailed as problem:
             raise InvalidInput(f"{problem}; nothing was collected") from None
         except ImportError:
+            extra = "sfumato[postgres]" if postgres else f"ibis-framework[{self.name}]"
             raise MissingPackage(
-                f"no driver for a {self.name} database is installed; nothing was collected"
+                f"a store behind a {self.name} URL needs more: pip install '{extra}'; nothing was collected"
             ) from None
         except (
             Exception

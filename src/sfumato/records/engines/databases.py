@@ -25,6 +25,8 @@ from sfumato.records.quiet import quietly
 
 BACKENDS = {"postgresql": "postgres", "spark": "pyspark"}
 """Schemes whose backend Ibis calls otherwise."""
+EXTRAS = {"postgres": "postgres", "pyspark": "spark", "polars": "polars", "sqlite": "pandas"}
+"""Extras with what backends of Ibis need; SQLite's is for an Ibis that `_without_pandas` does not fit."""
 MOST_NAMED = 10
 UNREAD = "nothing was read"
 
@@ -43,8 +45,8 @@ def connected(url: str) -> Any:
     Raises:
         InvalidInput: There is no such file, or no connection could be made; the message names the
             host of a server, and nothing else of its URL, which may hold a password.
-        MissingPackage: The driver of the database is not installed; the message is the install
-            line.
+        MissingPackage: The driver of the database, or pandas where Ibis needs it, is not
+            installed; the message is the install line.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -69,9 +71,10 @@ def connected(url: str) -> Any:
     try:
         return quietly(lambda: _connect(url), "")
     except ImportError:
+        extra = EXTRAS.get(backend)
         refusal = MissingPackage(
-            f"pip install 'sfumato[{backend}]'"
-            if backend == "postgres"
+            f"pip install 'sfumato[{extra}]'"
+            if extra
             else f"pip install 'ibis-framework[{backend}]'"
         )
     except InvalidInput as problem:
@@ -85,6 +88,9 @@ def connected(url: str) -> Any:
 def _connect(url: str) -> Any:
     """The connection; where there is none, why in words of ours: a driver's may hold a password."""
     try:
+        scheme = url.partition("://")[0]
+        if BACKENDS.get(scheme, scheme) == "postgres":
+            import pandas  # noqa: F401 - Ibis does, but only when it has connected
         connection = _sqlite(url) or ibis.connect(url)
     except ImportError:
         found: SfumatoError = MissingPackage("")
@@ -99,9 +105,12 @@ def _connect(url: str) -> Any:
 
 
 def _sqlite(url: str) -> Any:
-    """A file of SQLite without pandas, which Ibis loads to take its moments; None for another URL."""
+    """A file of SQLite without pandas, which Ibis loads to take its moments; None for another URL.
+
+    What follows sqlite:// is the name of the file as it is: Ibis would take `a#b.db` for `a`.
+    """
     scheme, _, path = url.partition("://")
-    if scheme != "sqlite" or any(one in path for one in "?#%"):
+    if scheme != "sqlite":
         return None
     file = Path(path).absolute().as_uri()
     load_compilers_one_by_one()

@@ -32,15 +32,12 @@ def spark_engine(master: str | None) -> Any:
 
     Raises:
         InvalidInput: Spark could not be started there; it needs Java 17 or later.
-        MissingPackage: PySpark is not installed.
+        MissingPackage: PySpark is not installed, or pandas, which Ibis needs for it.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pyspark
-            from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingPackage("pip install 'sfumato[spark]'") from None
+    _check_installed()
+    import pyspark
+    from pyspark.sql import SparkSession
+
     where = master or "local[2]"
     # Text files are read by Python in the executors: on this machine by this one.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -59,6 +56,17 @@ def spark_engine(master: str | None) -> Any:
     return quietly(
         start, f"Spark could not be started at {where}; it needs Java 17 or later; nothing was read"
     )
+
+
+def _check_installed() -> None:
+    """Refuse to go on without PySpark and pandas, which Ibis imports for it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pandas  # noqa: F401
+            import pyspark.sql  # noqa: F401
+    except ImportError:
+        raise MissingPackage("pip install 'sfumato[spark]'") from None
 
 
 _SPARK = {
@@ -118,6 +126,7 @@ class SparkEngine:
 
 def spark_table(frame: Any) -> Any:
     """A DataFrame of Spark, counted by the session it belongs to."""
+    _check_installed()
 
     def take() -> Any:
         return _view(ibis.pyspark.connect(frame.sparkSession), frame)

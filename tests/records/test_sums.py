@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.records.plain import opened, plain_sums
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS
 from sfumato.records import Columns, Engine, open_table, sum_cells
+from sfumato.records.aggregate import _whole_numbers
 from sfumato.records.engines import connected
 from sfumato.records.text_rows import TextRows
 from sfumato.spaces import Area, area_of_plane
@@ -343,3 +345,25 @@ def test_a_missing_column_is_named_with_those_there_are() -> None:
         match=r"^there is no column 'user', only 'who', 'x', 'y'; nothing was counted$",
     ):
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="t")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.decimal128(38, 0)]
+)  # fmt: skip
+def test_whole_numbers_of_any_kind_are_read_from_memory(kind: Any) -> None:
+    numbers = [0, 1, 2, 100, 127, 3, 5, 7]
+    if str(kind).startswith(("int", "decimal")):
+        numbers += [-1, -128]
+    if kind in (pa.int64(), pa.decimal128(38, 0)):
+        numbers += [2**63 - 1, -(2**63), 2**53 + 1]
+    whole = pa.array(numbers, pa.int64()).cast(kind)
+    for column in (whole, whole[3:], whole[2:5], whole[:0], pa.chunked_array([whole[1:4], whole])):
+        found = _whole_numbers(column)
+        assert found.dtype == np.int64
+        assert found.tolist() == [int(one) for one in column.to_pylist()]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**64, 2**64 - 1, 2**100])
+def test_a_sum_too_large_is_refused(number: int) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        _whole_numbers(pa.array([1, Decimal(number)], pa.decimal128(38, 0)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from io import BytesIO
@@ -27,6 +27,7 @@ from sfumato.heatmap import (
 )
 from sfumato.heatmap.accuracy.noise_floor import quick_density
 from sfumato.heatmap.accuracy.noise_mark import (
+    COARSE,
     HIGHER,
     MAPS,
     MORE,
@@ -34,11 +35,13 @@ from sfumato.heatmap.accuracy.noise_mark import (
     EstimatedEmptyMaps,
     _doubtful,
     peak,
+    seen,
 )
 from sfumato.heatmap.export.geotiff import tags
 from sfumato.heatmap.export.page import html
 from sfumato.heatmap.export.picture import drawn, png
 from sfumato.heatmap.export.timelapse import timelapse_html
+from sfumato.heatmap.inference import MapPosterior, NoisyCounts
 from sfumato.heatmap.inference.prior import Picture, Prior, sharpened
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import priced, release_sums
@@ -52,6 +55,23 @@ CITY = area_in_degrees((11.20, 43.74, 11.32, 43.81), 8)
 SCREEN = area_of_image(1920, 1080, 6)
 NONE = np.zeros(0, dtype=np.int64)
 NOBODY = pa.table({"user": ["ann"], "lon": [43.77], "lat": [11.25]})  # exchanged
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(MapPosterior):
+    """Another posterior, which says when it is drawn."""
+
+    known: MapPosterior
+    number: int
+    asked: list[int]
+
+    @property
+    def counts(self) -> NoisyCounts | None:
+        return self.known.counts
+
+    def maps(self, count: int, level: int) -> Any:
+        self.asked.append(self.number)
+        return self.known.maps(count, level)
 
 
 def maps_of_nothing(
@@ -126,6 +146,34 @@ def test_the_old_mark_was_exceeded_by_every_map_of_nothing(key: bytes) -> None:
         assert one.posterior is not None
         old += peak(one.tiles, one.area) > _doubtful(one.tiles, one.area, one.posterior)
     assert_share(old, 40, 0.995, rivals=[0.3])
+
+
+@pytest.mark.unit
+def test_maps_are_drawn_for_a_mark_once_and_only_where_they_could_raise_it(key: bytes) -> None:
+    """Where a map is nowhere above the mark of nothing, no place of it can be; the mark is the same."""
+    asked = list[int]()
+    # More maps than any cache of a fixed size would keep.
+    maps = maps_of_nothing(40, SCREEN, "zoom", 1, key)
+    for number, one in enumerate(maps):
+        assert one.posterior is not None
+        assert one.nothing is not None
+        heights = one.nothing.heights()
+        assert heights is not None
+        mark = float(heights[0][-HIGHER])
+        tiles = one.tiles
+        if number % 2:  # busy for sure, where it may be quiet
+            tiles = Tiles(tiles.grid, tiles.levels, tiles.codes, 50 * tiles.masses)
+        known = Watched(one.posterior, number, asked)
+        busy = replace(one, tiles=tiles, posterior=known)
+        raised = max(mark, _doubtful(tiles, one.area, known))
+        asked.clear()
+        assert busy.noise.density == raised
+        assert bool(asked) == (seen(tiles, one.area, COARSE).max() > mark)
+        assert bool(asked) >= number % 2
+        maps = (*maps[:number], busy, *maps[number + 1 :])
+    asked.clear()
+    assert sum(one.empty for one in maps) >= 15
+    assert not asked
 
 
 @pytest.mark.statistical

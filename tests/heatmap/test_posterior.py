@@ -19,6 +19,7 @@ from sfumato.heatmap.inference.posterior import (
     CountsPosterior,
     _first_fit,
     mean_maps,
+    posteriors,
     rough_masses,
 )
 from sfumato.heatmap.inference.posterior_kernel import scatter, share_at, starts_of, uniform
@@ -281,6 +282,14 @@ def test_means_of_many_maps_at_once_are_those_of_each(area: Area | None) -> None
     found = mean_maps(tree.each, 6, area)
     for counts, masses in zip(tree.each, found, strict=True):
         assert np.array_equal(CountsPosterior(counts, area=area).means(6), masses)
+    # And so are whole posteriors that are fitted at once, with what is drawn from them.
+    for counts, joint in zip(tree.each, posteriors(tree.each, 6, area), strict=True):
+        alone = CountsPosterior(counts, mean_is_map=True, area=area)
+        assert joint.counts is counts
+        for level in (0, 3, 6, 7):
+            assert np.array_equal(joint.means(level), alone.means(level))
+        assert np.array_equal(joint.maps(5, 6), alone.maps(5, 6))
+        assert np.array_equal(joint.totals(9), alone.totals(9))
 
 
 @pytest.mark.property

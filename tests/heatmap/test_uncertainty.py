@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from tests.chance import LEVEL, assert_share
 from tests.heatmap.export.maps import town
@@ -28,7 +30,7 @@ from sfumato.heatmap.accuracy.uncertainty import (
     uncertainty,
 )
 from sfumato.heatmap.analysis.blur import smooth
-from sfumato.heatmap.inference.bounded import last_counted, window
+from sfumato.heatmap.inference.bounded import hold_inside, last_counted, window
 from sfumato.heatmap.inference.counts import NoisyCounts
 from sfumato.heatmap.inference.posterior import CountsPosterior
 from sfumato.heatmap.methods.zoom import ZoomMethod
@@ -338,3 +340,22 @@ def test_cells_know_the_finest_count_around_them() -> None:
     found = last_counted(counts, 2)
     assert [np.unique(one).size for one in found.reshape(4, 4)] == [1, 4, 1, 1]
     assert np.unique(found).size == 7
+
+
+@pytest.mark.property
+@given(data=st.data())
+def test_cells_across_the_edge_are_those_with_places_on_both_sides(data: st.DataObject) -> None:
+    """Marks find what sorting would: what a cell across the edge scattered outside goes to its part inside."""
+    places = data.draw(st.integers(1, 40))
+    whole = st.lists(st.integers(0, 7), min_size=places, max_size=places)
+    leaves = np.array(data.draw(whole))
+    within = np.array(data.draw(whole)) < 4
+    maps = np.array([data.draw(whole)], dtype=np.float64)
+    held = hold_inside(maps, leaves, within)
+    for leaf in np.unique(leaves):
+        here = leaves == leaf
+        inside = here & within
+        kept, all_of_it = maps[0, inside].sum(), maps[0, here].sum()
+        shared = inside.any() and (here & ~within).any() and kept > 0
+        assert held[0, inside].sum() == pytest.approx(all_of_it if shared else kept)
+    assert not held[0, ~within].any()

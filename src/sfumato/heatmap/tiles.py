@@ -54,7 +54,7 @@ class Tiles:
                 f"a whole level can be at most {FINEST_IMAGE}, got {level}; nothing was drawn"
             )
         out = np.zeros(grid.size)
-        for tile_level in np.unique(self.levels):
+        for tile_level in np.flatnonzero(np.bincount(self.levels)):
             here = self.levels == tile_level
             codes, masses = self.codes[here], self.masses[here]
             if tile_level >= level:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -273,12 +274,26 @@ def peak(tiles: Tiles, area: Area) -> float:
 
 def seen(tiles: Tiles, area: Area, level: int) -> FloatArray:
     """The smoothed map inside the bounds [row, column], as a picture shows it, in users on the whole grid."""
+    return (_seen if level <= FINEST_SEEN else _seen.__wrapped__)(tiles, area, level)
+
+
+# A frame is looked at for its peak and drawn right after: of one map at a time, half a megabyte each.
+@lru_cache(maxsize=2)
+def _seen(tiles: Tiles, area: Area, level: int) -> FloatArray:
     first_column, first_row, end_column, end_row = area.window(level)
     cut = tiles.image(level)[first_row:end_row, first_column:end_column]
-    return smooth_part(cut, PICTURE_SIGMA, side=1 << level) * 4.0**level
+    found = smooth_part(cut, PICTURE_SIGMA, side=1 << level) * 4.0**level
+    found.setflags(write=False)
+    return found
 
 
-@lru_cache(maxsize=32)
+# What was worked out lives as long as the posterior, as of errors: a film of a week has 168 maps, and
+# each is asked for more than once. The map and those of nobody are kept with it.
+_KNOWN: WeakKeyDictionary[
+    MapPosterior, dict[tuple[int, int], tuple[Tiles, EmptyMaps | None, NoiseMark | None]]
+] = WeakKeyDictionary()
+
+
 def noise_mark(
     tiles: Tiles, area: Area, posterior: MapPosterior | None, nothing: EmptyMaps | None
 ) -> NoiseMark | None:
@@ -287,19 +302,41 @@ def noise_mark(
     One map in twenty of nothing exceeds the mark anywhere. Of a map that knows how sure it is, 95 %
     of what it shows at places that may have under half the average is below it as well.
     """
+    if posterior is None:
+        return _plain_mark(tiles, area, nothing)
+    known, at = _KNOWN.setdefault(posterior, {}), (id(tiles), id(nothing))
+    if at not in known:
+        known[at] = tiles, nothing, _mark(tiles, area, posterior, nothing)
+    return known[at][2]
+
+
+@lru_cache(maxsize=32)
+def _plain_mark(tiles: Tiles, area: Area, nothing: EmptyMaps | None) -> NoiseMark | None:
+    return _mark(tiles, area, None, nothing)
+
+
+def _mark(
+    tiles: Tiles, area: Area, posterior: MapPosterior | None, nothing: EmptyMaps | None
+) -> NoiseMark | None:
     found = None if nothing is None else nothing.heights()
-    doubtful = None if posterior is None else _doubtful(tiles, area, posterior)
+    mark = 0.0 if found is None else float(found[0][-HIGHER])
+    doubtful = None if posterior is None else _doubtful(tiles, area, posterior, above=mark)
     if found is None:
         return None if doubtful is None else NoiseMark(doubtful)
-    peaks, totals = found
-    mark = float(peaks[-HIGHER])
+    _, totals = found
     empty = peak(tiles, area) <= mark and tiles.total <= totals[-MORE]
     return NoiseMark(max(mark, doubtful or 0.0), bool(empty))
 
 
-def _doubtful(tiles: Tiles, area: Area, posterior: MapPosterior) -> float:
-    """How high a map stands where there may be under half the average: 95 % of that mass is below it."""
+def _doubtful(tiles: Tiles, area: Area, posterior: MapPosterior, *, above: float = 0.0) -> float:
+    """How high a map stands where there may be under half the average: 95 % of that mass is below it.
+
+    0 where it is not `above` a height: of a map that is nowhere higher no map need be drawn.
+    """
     level = min(area.grid.levels, COARSE)
+    shown = seen(tiles, area, level).ravel()
+    if shown.max(initial=0.0) <= above:
+        return 0.0
     here = window(area, level)
     maps = posterior.maps(FEW, level)
     leaves = np.arange(maps[0].size).reshape(maps[0].shape)
@@ -310,7 +347,6 @@ def _doubtful(tiles: Tiles, area: Area, posterior: MapPosterior) -> float:
     shares = np.where(totals > 0, held / np.where(totals > 0, totals, 1.0), here / here.sum())
     blurred = smooth_each(shares.astype(np.float32), SIGMA)
     low = np.partition(blurred, LOWEST - 1, axis=0)[LOWEST - 1][here]
-    shown = seen(tiles, area, level).ravel()
     doubtful = np.sort(shown[low <= 1 / (TIMES * here.sum())])
     if not doubtful.size:
         return 0.0

@@ -73,11 +73,17 @@ def drawn(
     Its floor is the noise mark of the map: infinite where it cannot be told from one of nobody.
     """
     chosen = min(release.area.grid.levels, FINEST_PICTURE) if level is None else level
-    shares = seen(release.shares, release.area, chosen) / 4.0**chosen
+    total = release.tiles.total
+    # Of a map that has mass the noise mark asks for the same picture.
+    shares = (
+        seen(release.tiles, release.area, chosen) / (total * 4.0**chosen)
+        if total > 0
+        else seen(release.shares, release.area, chosen) / 4.0**chosen
+    )
     said = legend_of(release, chosen, legend)
     amount = said.amount or 1.0
     top = round_number(max(float(shares.max()), 1e-12) * amount, TOPS) / amount
-    floor = release.noise.share(chosen, release.tiles.total)
+    floor = release.noise.share(chosen, total)
     return Drawn(chosen, shares, extent_of(release.area, chosen), top, floor, said)
 
 

@@ -131,7 +131,10 @@ def hold_inside(maps: FloatArray, leaves: IntArray, within: BoolArray) -> FloatA
     array([[4.5, 1.5, 0. , 0. ]])
     """
     held = np.where(within, maps, 0.0)
-    across = np.isin(leaves, np.intersect1d(leaves[within], leaves[~within]))
+    # Marks in place of sorting: leaves are numbers of cells.
+    sides = np.zeros((2, int(leaves.max(initial=0)) + 1), dtype=np.bool_)
+    sides[0, leaves[within]] = sides[1, leaves[~within]] = True
+    across = (sides[0] & sides[1])[leaves]
     if across.any():
         _, owner = np.unique(leaves[across], return_inverse=True)
         for one, whole in zip(held, maps, strict=True):

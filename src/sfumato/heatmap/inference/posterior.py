@@ -26,6 +26,7 @@ from sfumato.heatmap.inference.bounded import (
     parts_of_nodes,
 )
 from sfumato.heatmap.inference.cascade import (
+    MASSES,
     Shares,
     by_shape,
     fit_mixture,
@@ -182,6 +183,22 @@ class Fit:
     shares: Shares
     seeds: tuple[int, ...]
     area: Area | None = None
+
+    def only(self, number: int) -> tuple[Fit, IntArray]:
+        """The fit of one of several maps, and which nodes are of it: in the order they have by itself."""
+        tree, classes = self.tree, len(MASSES) + 1
+        nodes = np.flatnonzero(tree.of_map == number)
+        first = tree.first[nodes]
+        first = np.where(first >= 0, np.searchsorted(nodes, first), -1)
+        # The code of a cell begins with the number of its map.
+        code = tree.code[nodes] - (number << tree.depth[nodes])
+        own = _Tree(
+            first, tree.facts[nodes], tree.table[nodes], tree.noise, np.zeros_like(first),
+            tree.depth[nodes], code,
+        )  # fmt: skip
+        mine = slice(number * classes, (number + 1) * classes)
+        shares = Shares(self.shares.below[mine].copy(), self.shares.part[mine].copy())
+        return Fit(own, shares, (self.seeds[number],), self.area), nodes
 
     def mean(self, draws: int = MEAN_OF) -> FloatArray:
         """The expected mass of each node: over some draws of its parent, exactly given that.
@@ -344,16 +361,42 @@ def mean_maps(counts: Sequence[NoisyCounts], level: int, area: Area | None = Non
 
     The same numbers in a tenth of the time, where maps are small: for simulations of many.
     """
+    fit = _fitted_together(counts, area)
+    return fit.laid_out(fit.mean(), _seen(level)).reshape(len(counts), -1)
+
+
+def posteriors(
+    counts: Sequence[NoisyCounts], level: int, area: Area | None = None
+) -> list[CountsPosterior]:
+    """The posteriors of several maps of zoom, worked out at once with their means down to a level."""
+    fit, many = _fitted_together(counts, area), len(counts)
+    mean = fit.mean()
+    laid, around = [mean[:many]], list[FloatArray]()
+    for at in range(_seen(level)):
+        around.append(centers_of(laid[at], at, area))
+        laid.append(fit.below(mean, laid[at], around[at], at + 1))
+    found = []
+    for number, one in enumerate(counts):
+        posterior = CountsPosterior(one, mean_is_map=True, area=area)
+        alone, nodes = fit.only(number)
+        posterior.__dict__.update(_fit=alone, _mean=mean[nodes])
+        posterior._laid = [cells.reshape(many, -1)[number] for cells in laid]
+        posterior._around = [cells.reshape(many, -1, 3)[number] for cells in around]
+        found.append(posterior)
+    return found
+
+
+def _fitted_together(counts: Sequence[NoisyCounts], area: Area | None) -> Fit:
+    """What `_fitted` finds of each map, as one tree with a root for each."""
     every = _side_by_side(counts)
     first = replace(_first_fit(every, ROUGH, area), seeds=tuple(map(_seed, counts)))
     (one,) = _first_passes(
         first, every.finest, [lambda masses, level: centers_of(masses, level, area)]
     )
     mine = [np.flatnonzero(one.of_map == number) for number in range(len(counts))]
-    fit = one.finish(
+    return one.finish(
         np.concatenate([fit_mixture(one.evidence[here], one.masses[here]) for here in mine])
     )
-    return fit.laid_out(fit.mean(), _seen(level)).reshape(len(counts), -1)
 
 
 def _side_by_side(counts: Sequence[NoisyCounts]) -> NoisyCounts:

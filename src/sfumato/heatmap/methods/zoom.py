@@ -15,7 +15,7 @@ from sfumato._types import FloatArray, IntArray
 from sfumato._validate import whole
 from sfumato.errors import InvalidParameter, SolverFailed
 from sfumato.heatmap.inference.bounded import inside_bounds
-from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, rough_masses
+from sfumato.heatmap.inference.posterior import CountsPosterior, mean_maps, posteriors, rough_masses
 from sfumato.heatmap.inference.sketch import sketches
 from sfumato.heatmap.inference.surroundings import FINEST
 from sfumato.heatmap.methods.noisy_sums import CentralNoise, NoisySums
@@ -38,6 +38,8 @@ FIRST_LEVEL, FIRST_PARTS = 2, 16
 OUTLINE = 3
 # Means of many maps are worked out at once, for about so many cells: a megabyte an array.
 TOGETHER = 2**17
+# Posteriors of so many maps are fitted at once: of one at a time it takes 1.7 times as long.
+FITTED = 8
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -279,12 +281,12 @@ class ZoomMethod(NoiseAwareMethod[ZoomTree]):
         del mechanism
         level = min(area.grid.levels, FINEST)
         found = []
-        for group in range(released.groups):
-            one = CountsPosterior(released.counts(group), mean_is_map=True, area=area)
-            tiles = _mean_tiles(one, area, level)
-            if level < area.grid.levels:  # bounds that cut finer cells than these
-                tiles = inside(tiles, area)
-            found.append(MapEstimate(tiles, one))
+        for at in range(0, released.groups, FITTED):
+            for one in posteriors(released.each[at : at + FITTED], level, area):
+                tiles = _mean_tiles(one, area, level)
+                if level < area.grid.levels:  # bounds that cut finer cells than these
+                    tiles = inside(tiles, area)
+                found.append(MapEstimate(tiles, one))
         return tuple(found)
 
     def outlines(self, released: ZoomTree, mechanism: Zoom, area: Area) -> tuple[Tiles, ...]:

@@ -84,10 +84,9 @@ def _words(length: int, apart: int) -> int:
 
 def _log_words(length: int) -> tuple[FloatArray, FloatArray]:
     """The logarithm of `_words` for 1, 2, ..., length places, from below and from above."""
-    from scipy.special import gammaln
-
-    j = np.arange(length)
-    binomials = gammaln(length + 1) - gammaln(j + 1) - gammaln(length - j + 1)
+    # Of SciPy they would take its loading, longer than all the rest; what is exact below is the same.
+    factorials = np.array([math.lgamma(one) for one in range(1, length + 2)])
+    binomials = factorials[length] - factorials[:length] - factorials[length:0:-1]
     words = length * math.log(2) - np.logaddexp.accumulate(binomials)
     # Each of so many sums and logarithms is off by a few units in the last place of numbers up to N
     # ln N.

@@ -24,8 +24,9 @@ from sfumato.heatmap.analysis import CountedRows, Shares, forecast, forecast_map
 from sfumato.heatmap.analysis.many_maps import USABLE
 from sfumato.heatmap.measure import Measure
 from sfumato.heatmap.render.many_maps import many_words, rows_words
+from sfumato.heatmap.shuffled import SentReports, shuffled_text
 from sfumato.privacy import Ledger, PureDP
-from sfumato.records import Periods
+from sfumato.records import Periods, Values
 
 pytestmark = pytest.mark.unit
 
@@ -151,6 +152,23 @@ def planned(ledger: Ledger, **options: Any) -> str:
     )
     assert PlannedRelease.from_json(plan.result.to_json()) == plan.result
     return as_text(plan.result)
+
+
+def test_of_one_there_is_no_plural(ledger: Ledger) -> None:
+    """A film of one frame, one cab a frame, one row, one device, one byte."""
+    day = Periods("time", "day", datetime(2026, 1, 5), datetime(2026, 1, 6))
+    plan = plan_release(NOBODY, user="user", bounds=BOX, groups=day, ledger=ledger, epsilon=1)
+    assert "would cost epsilon 1 for 1 frame; " in as_text(plan.result)
+    named = plan_release(
+        NOBODY, user="user", bounds=BOX, by="time", groups=Values("time", ("a",)), ledger=ledger,
+        epsilon=1,
+    )  # fmt: skip
+    assert " for 1 map; " in as_text(named.result)
+    few = forecast_maps(Shares(frames=24), 1, users=24)
+    assert many_words(few, Measure("cabs")).startswith("about 1 cab a frame: ")
+    assert rows_words(CountedRows(1, 1))[0].startswith("like a map of at most about 1 user: ")
+    assert "with 1 row in all" in rows_words(CountedRows(1, 1))[0]
+    assert shuffled_text(SentReports(1, 1, 1)) == "1 device answered 1 round, 1 byte each"
 
 
 @pytest.fixture

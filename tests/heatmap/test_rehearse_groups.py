@@ -98,3 +98,10 @@ def test_the_command_says_the_same(tmp_path: Path) -> None:
     said = as_text(again)
     assert "2026-01-07  nobody" in said
     assert "means over the 2 maps that somebody is on:" in said
+
+
+def test_of_one_map_there_is_no_plural() -> None:
+    said = as_text(
+        rehearsed(groups=Periods("t", "day", datetime(2026, 1, 6), datetime(2026, 1, 8)))
+    )
+    assert "means over the map that somebody is on:" in said

@@ -92,6 +92,13 @@ def test_a_url_of_sqlite_is_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.sqlite").exists()
 
 
+def test_a_file_of_duckdb_is_refused_with_what_to_give() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"a SQLite file, or postgres://...; nothing was collected"
+    ):
+        open_store("duckdb:///rounds.db", site=SITE)
+
+
 def test_a_password_in_a_url_is_never_said() -> None:
     with pytest.raises(InvalidInput) as problem:
         open_store("postgres://ann:canary-9f3@/nowhere?host=/no/such/folder", site=SITE)

@@ -10,12 +10,13 @@ from typing import Any
 HIGHEST_COVERAGE = 0.95
 
 
-def amount_of(shown: str, name: str) -> str:
-    """A number as it is shown and what it is of, whose name is in the plural.
+def amount_of(number: int | str, name: str) -> str:
+    """A number, or as it is shown, and what it is of, whose name is in the plural.
 
-    >>> amount_of("1", "users"), amount_of("2", "users"), amount_of("1,000", "rows")
-    ('1 user', '2 users', '1,000 rows')
+    >>> amount_of(1, "users"), amount_of(2, "users"), amount_of("0.5", "rows"), amount_of(1000, "rows")
+    ('1 user', '2 users', '0.5 rows', '1,000 rows')
     """
+    shown = number if isinstance(number, str) else f"{number:,}"
     return f"{shown} {one_of(name) if shown == '1' else name}"
 
 

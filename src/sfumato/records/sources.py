@@ -11,7 +11,6 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, assert_never
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.records import text_files
@@ -194,6 +193,8 @@ def _check_types(source: str, paths: tuple[Path, ...], columns: Columns | None) 
 
     Engines would cast: DuckDB makes 2 of a user 1.5 if the first file has whole numbers.
     """
+    import pyarrow.parquet as pq  # loaded for Parquet alone
+
     wanted = None if columns is None else set(columns.names)
 
     def types(path: Path) -> dict[str, pa.DataType]:

@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 # CSV is read in blocks of the first size, from a row on that does not fit in blocks of the second.
@@ -193,6 +192,8 @@ class _Latin1:
 
 def as_numbers(texts: pa.Array) -> pa.Array:
     """The doubles that texts are in decimal, with blanks around them or not; null where they are none."""
+    import pyarrow.compute as pc  # loaded for text alone
+
     quick = _as_numbers_at_once(texts)
     if quick is not None:
         return quick
@@ -202,6 +203,8 @@ def as_numbers(texts: pa.Array) -> pa.Array:
 
 def _as_numbers_at_once(texts: pa.Array) -> pa.Array | None:
     """The same, if no text is anything but sign, digits and point; or none. It has to be quick."""
+    import pyarrow.compute as pc
+
     if texts.null_count or not len(texts):
         return None
     _, ends, letters = texts.buffers()
@@ -243,6 +246,8 @@ def _opened(path: str) -> gzip.GzipFile | io.BufferedReader:
 
 def _from_latin_1(column: pa.Array) -> pa.Array:
     """What was read as Latin-1 as the UTF-8 it is; null where it is none."""
+    import pyarrow.compute as pc
+
     if pc.all(pc.string_is_ascii(column), min_count=0).as_py():
         return column
     coded = column.dictionary_encode()

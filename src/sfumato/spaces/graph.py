@@ -37,7 +37,7 @@ class Graph:
     size: int
     edges: IntArray
     lengths: FloatArray
-    _matrix: sparse.csr_array[np.float64] = field(repr=False)
+    _made: sparse.csr_array[np.float64] | None = field(repr=False)
     kind: ClassVar[str] = "graph"
 
     def __init__(
@@ -65,7 +65,16 @@ class Graph:
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "edges", read_only(ends))
         object.__setattr__(self, "lengths", read_only(spans))
-        object.__setattr__(self, "_matrix", _symmetric(ends, spans, size))
+        object.__setattr__(self, "_made", None)
+
+    @property
+    def _matrix(self) -> sparse.csr_array[np.float64]:
+        """Lengths from node to node, made when first asked for: SciPy's matrices are long to load."""
+        made = self._made
+        if made is None:
+            made = _symmetric(self.edges, self.lengths, self.size)
+            object.__setattr__(self, "_made", made)
+        return made
 
     @classmethod
     def from_sparse(cls, matrix: sparse.sparray | sparse.spmatrix) -> Graph:

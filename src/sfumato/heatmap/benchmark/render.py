@@ -19,6 +19,7 @@ from sfumato.heatmap.benchmark.scoring import (
     times,
 )
 from sfumato.heatmap.benchmark.tables import aligned
+from sfumato.heatmap.measure import amount_of
 
 HEADS = {"similarity": "Similarity ↑", "pearson": "Pearson ↑", "kl": "KL ↓", "emd": "EMD ↓"}
 SIGNS = (
@@ -61,7 +62,7 @@ def about(result: LeaderboardResult, source: str) -> str:
     """
     scores = result.of(source)
     runs = len(scores) // len(methods_of(scores)) // len(epsilons_of(scores))
-    return f"{source}: {runs} runs of {result.users} people at each epsilon"
+    return f"{source}: {amount_of(runs, 'runs')} of {result.users} people at each epsilon"
 
 
 def sample_caption(sample: SampleMaps) -> str:

@@ -13,6 +13,7 @@ from sfumato.heatmap.distributed.results import (
     JointResult,
     PlannedJoint,
 )
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.render.release import as_text as release_text
 
 
@@ -53,8 +54,9 @@ def _released(result: JointResult) -> str:
     resumed = ", begun before" if result.resumed else ""
     return (
         f"{release_text(result.release)}\n"
-        f"session {result.session} of {', '.join(result.parties)}{resumed}: {result.counts:,} counts opened in "
-        f"{result.rounds} rounds, {_bytes(result.traffic.sent)} sent and {_bytes(result.traffic.received)} "
+        f"session {result.session} of {', '.join(result.parties)}{resumed}: "
+        f"{amount_of(result.counts, 'counts')} opened in {amount_of(result.rounds, 'rounds')}, "
+        f"{_bytes(result.traffic.sent)} sent and {_bytes(result.traffic.received)} "
         f"received by {result.me}; chance that a sum left its field: {_chance(result.wrap_chance)}"
     )
 

@@ -23,6 +23,7 @@ from sfumato.heatmap.local.collect import Collector, Tally
 from sfumato.heatmap.local.decoder import decode
 from sfumato.heatmap.local.question import Question
 from sfumato.heatmap.local.rounds import design, evidence_of, next_question
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.privacy import Guarantee, PureDP, ReplaceUser
 from sfumato.privacy.accounting import encode_guarantee
@@ -131,7 +132,7 @@ class LocalMap:
         error = self.errors["emd"]
         words = Words(
             title=f"Local heatmap: {self.questions[0].campaign}",
-            subtitle=f"{self.users:,} devices · {self.guarantee.loss} each, on the device",
+            subtitle=f"{amount_of(self.users, 'devices')} · {self.guarantee.loss} each, on the device",
             legend=f"smoothed share of all devices in a cell of 1/{1 << LEVEL} of a side",
             caption=f"Guarantee: {self.guarantee}.\nOff by {error.low:.3f} to {error.high:.3f} of a side "
             f"in earth mover's distance, with a chance of about 90%. {OUTSIDE}\n"
@@ -224,7 +225,7 @@ def ask_next(collector: Collector) -> Question:
     plan = design(first.users, first.epsilon)
     if not plan.cells:
         raise InvalidParameter(
-            f"{first.users} users at epsilon {first.epsilon} have one round: ask for a map instead; no "
-            "question was made"
+            f"{amount_of(first.users, 'users')} at epsilon {first.epsilon} have one round: ask for a map "
+            "instead; no question was made"
         )
     return next_question(plan, first, decode_answers(collector).posterior)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sfumato.heatmap.local.maps import OUTSIDE
+from sfumato.heatmap.measure import amount_of
 from sfumato.privacy.accounting import plain
 
 if TYPE_CHECKING:
@@ -24,13 +25,14 @@ def plan_text(plan: LocalPlan) -> str:
     """
     asked, epsilon = plan.design, plain(plan.design.epsilon)
     lines = [
-        f"{asked.users:,} devices, epsilon {epsilon} each, randomised on the device: nobody is trusted"
+        f"{amount_of(asked.users, 'devices')}, epsilon {epsilon} each, randomised on the device: "
+        "nobody is trusted"
     ]
     if asked.cells:
         first = round(float(asked.first_part) * asked.users)
         lines.append(
-            f"round 1: about {first:,} devices over {4**asked.first_level} cells; round 2: the others, once, "
-            f"over {asked.cells} cells of about equal mass"
+            f"round 1: about {amount_of(first, 'devices')} over {4**asked.first_level} cells; "
+            f"round 2: the others, once, over {asked.cells} cells of about equal mass"
         )
     else:
         lines.append(f"one round: all devices over {4**asked.first_level} cells")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sfumato.heatmap.comparison.differences import Change
 from sfumato.heatmap.comparison.results import CompareResult, Differences, ZoneChange
 from sfumato.heatmap.comparison.shift import COVERAGE, Shift
+from sfumato.heatmap.measure import amount_of
 
 LISTED = 5  # squares that a terminal shows
 FAR = 10_000  # metres, from which on distances are said in kilometres
@@ -92,7 +93,7 @@ def where_text(found: Differences | None, what: str, result: CompareResult) -> s
         return f"where {what} differ is not known: {why}"
     sure = f"with {found.confidence:.0%}, all at once"
     if not found.changes:
-        return f"{what} differ for sure in none of {found.tested:,} squares of all sizes ({sure})"
+        return f"{what} differ for sure in none of {amount_of(found.tested, 'squares')} of all sizes ({sure})"
     many = f"{len(found.changes):,} square{'' if len(found.changes) == 1 else 's'}"
     return f"{what} differ for sure in {many} of {found.tested:,} of all sizes ({sure})"
 

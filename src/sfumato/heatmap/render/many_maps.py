@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.heatmap.analysis.many_maps import USABLE, CountedRows, ManyMaps, Shares
-from sfumato.heatmap.measure import Measure
+from sfumato.heatmap.measure import Measure, amount_of
 
 
 def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
@@ -13,7 +13,7 @@ def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
     unit = measure or Measure()
     if many.users is None:
         return _needed(many, unit)
-    about = f"about {_rounded(many.users_a_map or 0)} {unit.name} a {_one(many.shares)}"
+    about = f"about {amount_of(_rounded(many.users_a_map or 0), unit.name)} a {_one(many.shares)}"
     if many.forecast is None:
         return f"{about}: nothing but noise{_advice(many, unit)}"
     right = many.forecast.similarity
@@ -30,16 +30,16 @@ def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
 def rows_words(counted: CountedRows) -> list[str]:
     """How many users the rows are worth, and whether the cap costs more than it shows."""
     cap, mean = counted.rows_per_user, counted.rows_of_a_user
-    like = f"like a map of at most about {_rounded(counted.like_users)} users: "
+    like = f"like a map of at most about {amount_of(_rounded(counted.like_users), 'users')}: "
     lines = [
-        f"{like}the noise is {cap:,} times a row's, and there are {counted.rows:,} rows",
+        f"{like}the noise is {cap:,} times a row's, with {amount_of(counted.rows, 'rows')} in all",
     ]
     if counted.better_cap is not None and mean is not None:
         better = CountedRows(counted.rows, counted.better_cap, counted.users)
         lines.append(
             f"the cap costs more than it shows: the average user has {_rounded(mean)} rows; with a cap "
             f"of {counted.better_cap:,} the map would be like one of at most about "
-            f"{_rounded(better.like_users)} users, and rows above it not counted"
+            f"{amount_of(_rounded(better.like_users), 'users')}, and rows above it not counted"
         )
     elif mean is not None and mean > cap:
         lines.append(
@@ -92,7 +92,7 @@ def _needed(many: ManyMaps, measure: Measure) -> str:
     digits = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return (
         f"{counted_maps(many.shares)}{each}: a usable {one} (similarity {USABLE:g} in nearly all places) takes "
-        f"{math.ceil(number / digits) * digits:,} {measure.name} in all"
+        f"{amount_of(math.ceil(number / digits) * digits, measure.name)} in all"
     )
 
 

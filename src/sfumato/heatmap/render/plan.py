@@ -12,6 +12,7 @@ from sfumato.figures import Highlight, Series, draw_forecast
 from sfumato.heatmap.analysis.forecasts import Expected, Forecast, Requirement
 from sfumato.heatmap.analysis.quality import GROWS, METRICS, Metric
 from sfumato.heatmap.benchmark.tables import aligned
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.pipeline.plan import least_epsilon, least_users, plan_curves
 from sfumato.heatmap.planning_results import HOLDS_FOR, HeatmapPlan, Target
 from sfumato.heatmap.render.many_maps import (
@@ -65,9 +66,9 @@ def _forecast_words(plan: HeatmapPlan) -> list[str]:
             lines.append(_verdict(plan.forecast, plan.target, _aim(plan, plan.target)))
     if plan.target is not None and plan.epsilon_required is not None:
         given = (
-            f"{plan.users:,} users"
+            amount_of(f"{plan.users:,}", "users")
             if plan.users is not None and plan.counted is None
-            else f"rows like those of {plan.users_a_map or 0:,.0f} users"
+            else f"rows like those of {amount_of(f'{plan.users_a_map or 0:,.0f}', 'users')}"
         )
         among = "" if plan.shares.count == 1 else f" in {counted_maps(plan.shares)}"
         aim = f"{_aim(plan, plan.target)} with {given}{among}"
@@ -90,7 +91,7 @@ def point_table(plan: HeatmapPlan) -> list[list[str]]:
         known = [one.forecast for one in plan.points]
         cells = ["-" if one is None else _interval(one.similarity) for one in known]
         rows = [
-            [f"{plan.points[at].users:,} users", *cells[at : at + len(epsilons)]]
+            [amount_of(f"{plan.points[at].users:,}", "users"), *cells[at : at + len(epsilons)]]
             for at in range(0, len(cells), len(epsilons))
         ]
         return [["Similarity", *(f"epsilon {one:g}" for one in epsilons)], *rows]
@@ -155,7 +156,7 @@ def plan_caption(plan: HeatmapPlan) -> str:
     """What the picture of a plan shows."""
     by_users = plan.users_a_map is None and plan.epsilon is not None
     fixed = plan_curves(plan).fixed
-    given = f"at epsilon {fixed:g}" if by_users else f"of {fixed:,.0f} users"
+    given = f"at epsilon {fixed:g}" if by_users else f"of {amount_of(f'{fixed:,.0f}', 'users')}"
     return f"Maps {given}, {plan.kind}: a usual place, and the interval from place to place."
 
 

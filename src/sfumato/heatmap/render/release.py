@@ -11,6 +11,7 @@ from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.hotspot_results import HotspotsResult
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words, pooled_words
@@ -96,8 +97,8 @@ def _has_times(result: ReleaseResult) -> bool:
 
 @as_text.register
 def _planned(result: PlannedRelease) -> str:
-    many = "" if result.frames is None else f" for {result.frames} frames"
-    many = many if result.maps is None else f" for {result.maps} maps"
+    many = "" if result.frames is None else f" for {amount_of(result.frames, 'frames')}"
+    many = many if result.maps is None else f" for {amount_of(result.maps, 'maps')}"
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left "
         f"{_left_of(result.periods)}in {result.ledger}; "
@@ -150,7 +151,10 @@ def _rehearsed_groups(result: RehearsalResult) -> list[str]:
         far = f"{one.emd:.4f} sides" if one.emd_metres is None else f"{one.emd_metres:,.0f} m"
         rows.append([group, f"{one.similarity:.3f}", f"{one.pearson:.3f}", far])
     somebody = sum(one is not None for one in result.by_group.values())
-    return [*aligned(rows).splitlines(), f"means over the {somebody} maps that somebody is on:"]
+    return [
+        *aligned(rows).splitlines(),
+        f"means over the {'map' if somebody == 1 else f'{somebody} maps'} that somebody is on:",
+    ]
 
 
 @as_text.register
@@ -303,7 +307,8 @@ def _replay(result: ReplayResult) -> str:
     worst = result.worst
     if worst is None:
         return f"{result.source} has no users to take out; nothing was compared"
-    tried = f"{len(result.neighbors)} of {result.users:,} users taken out of {result.source}, one at a time"
+    users = amount_of(result.users, "users")
+    tried = f"{len(result.neighbors)} of {users} taken out of {result.source}, one at a time"
     if not result.compared:
         return f"{tried}: none of them had been counted, so nothing was compared; is it the area?"
     moved = f"the sums moved by at most {worst.l1:.6g} of the {result.masses} that is paid for"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.render.release import as_text as release_text
 from sfumato.heatmap.shuffled.results import PlannedShuffle, ShuffledResult
 from sfumato.heatmap.shuffled.sending import SentReports
@@ -37,10 +38,11 @@ def _planned(result: PlannedShuffle) -> str:
         f"plan {plan.digest.hex()[:16]}: epsilon {float(spent):.6g}, delta {float(mixed):.2g} for each device; "
         f"{plan.trust.batch} to {plan.trust.devices} devices a round, {plan.trust.curious} of a batch may be "
         "curious",
-        f"{len(plan.scales)} rounds, {plan.cells} cells x {plan.messages} messages x {plan.record} bytes = "
-        f"{bytes_text(plan.bytes_a_device)} a device, {result.device_seconds:.2g} s of its CPU; "
-        f"{result.adder_hours:.2g} CPU hours at the adder, for {result.round_hours:.2g} of which devices wait "
-        f"for the next round; {bytes_text(plan.shuffler_bytes)} of memory at the shuffler",
+        f"{amount_of(len(plan.scales), 'rounds')}, {plan.cells} cells x {plan.messages} messages x "
+        f"{plan.record} bytes = {bytes_text(plan.bytes_a_device)} a device, "
+        f"{result.device_seconds:.2g} s of its CPU; {result.adder_hours:.2g} CPU hours at the adder, "
+        f"for {result.round_hours:.2g} of which devices wait for the next round; "
+        f"{bytes_text(plan.shuffler_bytes)} of memory at the shuffler",
         f"chance that a count wraps: {wraps}",
         "noise on a count of the first level (standard deviation, in people):",
     ]
@@ -71,10 +73,15 @@ def _collected(result: ShuffledResult) -> str:
     spoilt = sum(one.spoilt for one in rounds)
     return (
         f"{release_text(result.release)}\n"
-        f"plan {result.digest[:16]}: {sum(one.cells for one in rounds)} counts in {len(rounds)} rounds of "
-        f"{min(one.arrived for one in rounds)} to {max(one.arrived for one in rounds)} devices, "
+        f"plan {result.digest[:16]}: {sum(one.cells for one in rounds)} counts in "
+        f"{amount_of(len(rounds), 'rounds')} of {min(one.arrived for one in rounds)} to "
+        f"{amount_of(max(one.arrived for one in rounds), 'devices')}, "
         f"{bytes_text(sum(one.received for one in rounds))} received"
-        + (f"; {spoilt} messages could not be read: some device lies" if spoilt else "")
+        + (
+            f"; {amount_of(spoilt, 'messages')} could not be read: some device lies"
+            if spoilt
+            else ""
+        )
         + (
             "; only enrolled devices could report"
             if result.enrolled
@@ -86,8 +93,8 @@ def _collected(result: ShuffledResult) -> str:
 
 @shuffled_text.register
 def _sent(result: SentReports) -> str:
-    who = "1 device" if result.devices == 1 else f"{result.devices} devices"
-    return f"{who} answered {result.rounds} rounds, {bytes_text(result.sent)} each"
+    who, rounds = amount_of(result.devices, "devices"), amount_of(result.rounds, "rounds")
+    return f"{who} answered {rounds}, {bytes_text(result.sent)} each"
 
 
 def bytes_text(count: int) -> str:
@@ -95,4 +102,4 @@ def bytes_text(count: int) -> str:
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"
-    return f"{count} bytes"
+    return amount_of(count, "bytes")

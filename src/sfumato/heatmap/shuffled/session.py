@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato._types import BoolArray, IntArray
 from sfumato.errors import InvalidInput, InvalidParameter, SessionStopped
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.shuffled.plan import ShufflePlan
 from sfumato.heatmap.shuffled.rounds import OVER, Round, added_up
 from sfumato.heatmap.shuffled.sealing import Keys
@@ -136,7 +137,7 @@ class ShuffleSession(SharedNoise):
             raise SessionStopped(
                 f"the shuffler sent {len(mixed)} bytes of {arrived} devices, which is no batch"
             )
-        self._say(f"level {asked.level}: opening the messages of {arrived} devices")
+        self._say(f"level {asked.level}: opening the messages of {amount_of(arrived, 'devices')}")
         sums, spoilt = added_up(plan, asked, memoryview(mixed), self._keys)
         found = centred(sums, bits=plan.bits)
         found = found + missing_shares(plan, asked, plan.trust.devices - arrived)

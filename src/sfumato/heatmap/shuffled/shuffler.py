@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InvalidInput, InvalidParameter
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.shuffled.plan import SESSION, TOKEN, ShufflePlan
 from sfumato.heatmap.shuffled.rounds import OVER, Round, mix
 from sfumato.heatmap.shuffled.sealing import Keys
@@ -231,13 +232,13 @@ class Shuffler:
                 reports = list(self._reports.values())
                 self._reports, self._round, self._announced = {}, None, None
         if len(reports) < trust.batch:
-            self._say(f"level {asked.level}: {len(reports)} devices came, forgotten")
+            self._say(f"level {asked.level}: {amount_of(len(reports), 'devices')} came, forgotten")
             raise Refused(
-                f"{len(reports)} devices came in {self._wait:g} s, a batch is {trust.batch} at least: what "
-                "they sent was forgotten"
+                f"{amount_of(len(reports), 'devices')} came in {self._wait:g} s, a batch is "
+                f"{trust.batch} at least: what they sent was forgotten"
             )
         mixed = await asyncio.to_thread(mix, reports, self.plan.record)
-        self._say(f"level {asked.level}: {len(reports)} devices mixed and forgotten")
+        self._say(f"level {asked.level}: {amount_of(len(reports), 'devices')} mixed and forgotten")
         return {"arrived": len(reports)}, mixed
 
     async def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a collector keeps packets and rounds: SQLite, or any database that Ibis connects to by a URL.
+"""Where a collector keeps packets and rounds: SQLite, or PostgreSQL by a URL of Ibis.
 
 A packet is accepted when it is in the store, and acknowledged after that; so a collector that is
 killed at any moment has every accepted packet, and finishes its rounds when it starts again.
@@ -120,6 +120,11 @@ def open_store(where: str | Path, *, site: str) -> Store:
     if scheme == "sqlite":
         # Three strokes before a path of this folder, four before one from the root.
         return SqliteStore(rest.removeprefix("/"), site=site)
+    if scheme == "duckdb":
+        raise InvalidInput(
+            "a file of DuckDB holds no store: give the path of a SQLite file, or postgres://...; nothing was "
+            "collected"
+        )
     from sfumato.network.collector.ibis_store import IbisStore
 
     return IbisStore(text, site=site)

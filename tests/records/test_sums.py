@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.records.plain import opened, plain_sums
 from sfumato.errors import InvalidInput, InvalidParameter
 from sfumato.privacy import UNITS
 from sfumato.records import Columns, Engine, open_table, sum_cells
+from sfumato.records.aggregate import _whole_numbers
 from sfumato.records.engines import connected
 from sfumato.records.text_rows import TextRows
 from sfumato.spaces import Area, area_of_plane
@@ -343,3 +345,38 @@ def test_a_missing_column_is_named_with_those_there_are() -> None:
         match=r"^there is no column 'user', only 'who', 'x', 'y'; nothing was counted$",
     ):
         sum_cells(table, Columns("user", "x", "y"), PLANE, source="t")
+
+
+KINDS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()]
+
+
+@pytest.mark.property
+@given(st.data())
+def test_whole_numbers_of_any_type_are_read_as_they_are(data: st.DataObject) -> None:
+    """Also of a slice, whose memory begins before it, and of several chunks."""
+    kind = data.draw(st.sampled_from([*KINDS, pa.decimal128(38, 0), pa.decimal128(38, 2)]))
+    low, high = (-(2**63), 2**63 - 1)
+    if kind.bit_width < 64 or kind == pa.uint64():
+        low, high = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+        low = 0 if pa.types.is_unsigned_integer(kind) else low
+    numbers = data.draw(st.lists(st.integers(low, high), min_size=1, max_size=9))
+    first = data.draw(st.integers(0, len(numbers) - 1))
+    column = pa.array(map(Decimal, numbers) if "decimal" in str(kind) else numbers, kind)
+    assert _whole_numbers(column[first:]).tolist() == numbers[first:]
+    assert _whole_numbers(pa.chunked_array([column, column])).tolist() == 2 * numbers
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([2**64 - 1], pa.uint64()),
+        pa.array([Decimal(2**63)], pa.decimal128(38, 0)),
+        pa.array([Decimal(-(2**63) - 1)], pa.decimal128(38, 0)),
+        pa.array([Decimal("1.5")], pa.decimal128(38, 1)),
+    ],
+    ids=str,
+)
+def test_sums_that_are_no_number_of_64_bits_are_no_other_number(column: pa.Array) -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        _whole_numbers(column)

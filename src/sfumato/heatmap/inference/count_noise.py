@@ -99,12 +99,8 @@ class LaplaceNoise:
             return np.asarray(single)
         k = np.arange(1, draws + 1)[:, None]
         terms = _log_chances(draws)[:, None] + k * single
-        # As SciPy's logsumexp, to the bit: the largest stand apart.
         top = terms.max(axis=0)
-        largest = terms == top
-        count = largest.sum(axis=0, dtype=np.float64)
-        rest = np.exp(np.where(largest, -np.inf, terms) - top).sum(axis=0)
-        return np.asarray(np.log1p(rest / count) + np.log(count) + top)
+        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
 
     def draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Of NumPy."""
@@ -115,32 +111,10 @@ class LaplaceNoise:
 def _log_chances(draws: int) -> FloatArray:
     """The logarithm of the chance of each Gamma(k) in the sum of so many draws of Laplace noise."""
     k = np.arange(1, draws + 1)
-    log_gamma = np.array([math.nan, *map(_log_gamma, range(1, 2 * draws))])
+    # Of the standard library: SciPy's take longer to load than to use.
+    log_gamma = np.array([math.nan, *map(math.lgamma, range(1, 2 * draws))])
     binomial = log_gamma[2 * draws - k] - log_gamma[draws - k + 1] - log_gamma[draws]
     return np.asarray((k + 1 - 2 * draws) * math.log(2) + binomial)
-
-
-STIRLING = (
-    8.11614167470508450300e-4, -5.95061904284301438324e-4, 7.93650340457716943945e-4,
-    -2.77777777730099687205e-3, 8.33333333333331927722e-2,
-)  # fmt: skip
-
-
-def _log_gamma(n: int) -> float:
-    """The logarithm of (n - 1)!, as Cephes and with it SciPy's gammaln find it, to the bit."""
-    if n < 13:
-        return math.log(math.factorial(n - 1))
-    found = (n - 0.5) * math.log(n) - n + 0.91893853320467274178
-    if n > 1e8:
-        return found
-    p = 1.0 / (float(n) * n)
-    if n >= 1000:
-        series = (7.9365079365079365079365e-4 * p - 2.7777777777777777777778e-3) * p
-        return found + (series + 0.0833333333333333333333) / n
-    series = 0.0
-    for one in STIRLING:
-        series = series * p + one
-    return found + series / n
 
 
 LAPLACE = LaplaceNoise()

@@ -120,9 +120,10 @@ print(sum(one.is_start for _, one in recorder.buffer))
 """
 
 
-def distance(installed: Path, **env: str) -> list[str]:
+def run(code: str, *words: str, installed: Path = ROOT / "src", **env: str) -> list[str]:
+    """The lines that a new process prints, in which a warning is an error."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", DISTANCE],
+        [sys.executable, "-W", "error", "-c", code, *words],
         env=environment(installed, **env),
         capture_output=True,
         text=True,
@@ -131,6 +132,24 @@ def distance(installed: Path, **env: str) -> list[str]:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.splitlines()
+
+
+def distance(installed: Path, **env: str) -> list[str]:
+    return run(DISTANCE, installed=installed, **env)
+
+
+@pytest.mark.parametrize(
+    "private", ["caching.UserProvidedCacheLocator", "caching.Cache._load_overload"]
+)
+def test_a_numba_that_keeps_machine_code_in_another_way_compiles_in_each_process(
+    private: str, tmp_path: Path
+) -> None:
+    """Names that are numba's own affair may change with any version of it."""
+    code = f"from numba.core import caching; del {private}\n{DISTANCE}"
+    far, folder, compiled = run(code, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert far.startswith("Transport(value=0.1666666666666")
+    assert int(compiled) >= 1
+    assert not Path(folder).exists()
 
 
 def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(
@@ -169,27 +188,16 @@ if len(sys.argv) > 1:
 
 def test_machine_code_that_is_kept_runs_without_what_compiles(tmp_path: Path) -> None:
     """Numba's parts that know all of Python and numpy, and through them SciPy's, come with a compilation."""
-
-    def run(*words: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", LOADED, *words],
-            env=environment(ROOT / "src", NUMBA_CACHE_DIR=str(tmp_path)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
-
+    kept = str(tmp_path)
     compiles = {"numba.typed.typeddict", "numba.np.linalg", "numba.np.npyimpl", "cffi"}
-    far, first = json.loads(run()[0])
+    far, first = json.loads(run(LOADED, NUMBA_CACHE_DIR=kept)[0])
     assert compiles <= set(first)
-    again, second = json.loads(run()[0])
+    again, second = json.loads(run(LOADED, NUMBA_CACHE_DIR=kept)[0])
     assert again == far
     assert "numba" in second
     assert not compiles & set(second)
     # A function of somebody else's is compiled afterwards as ever.
-    assert run("more")[1] == "5"
+    assert run(LOADED, "more", NUMBA_CACHE_DIR=kept)[1] == "5"
 
 
 TABLES = """
@@ -204,27 +212,20 @@ print(digest, "scipy.special" in sys.modules)
 def test_tables_of_the_prior_are_kept_to_the_bit_and_a_damaged_file_is_made_again(
     tmp_path: Path,
 ) -> None:
-    def run(folder: Path) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", TABLES],
-            env=environment(ROOT / "src", NUMBA_CACHE_DIR=str(folder)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stderr == ""
-        return done.stdout.split()
+    def found(folder: Path) -> list[str]:
+        (told,) = run(TABLES, NUMBA_CACHE_DIR=str(folder))
+        return told.split()
 
     (tmp_path / "file").write_text("in the way")
-    made, _ = run(tmp_path / "file")
+    made, _ = found(tmp_path / "file")
     folder = tmp_path / "kept"
-    assert run(folder) == [made, "True"]
-    assert run(folder) == [made, "False"]
+    assert found(folder) == [made, "True"]
+    assert found(folder) == [made, "False"]
     (kept,) = folder.iterdir()
     whole = kept.read_bytes()
     for damaged in (whole[:-1], whole[:100], b"", whole[:-8] + bytes(8), whole + b"more"):
         kept.write_bytes(damaged)
-        assert run(folder) == [made, "True"]
+        assert found(folder) == [made, "True"]
         assert kept.read_bytes() == whole
     assert list(folder.iterdir()) == [kept]
 
@@ -258,15 +259,8 @@ import numba.np.ufunc.parallel as parallel
 parallel._launch_threads()
 print(*sorted(set(late)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(ROOT / "src"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    names = done.stdout.split()
+    (told,) = run(code)
+    names = told.split()
     assert "_numba_hashsecret_siphash_k0" in names
     assert "numba_parallel_for" in names
     assert [name for name in names if not any(part in name.encode() for part in LATE)] == []
@@ -277,14 +271,7 @@ def test_what_calls_no_compiled_function_loads_no_compiler() -> None:
         "import sys; from sfumato.heatmap import as_text, map_hotspots, map_totals; "
         "print(sorted({'numba', 'pandas', 'scipy.optimize', 'scipy.interpolate'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(ROOT / "src"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "[]\n", done.stderr
+    assert run(code) == ["[]"]
 
 
 def test_rows_of_sqlite_are_counted_without_pandas_which_ibis_finds_when_it_is_asked(

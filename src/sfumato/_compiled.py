@@ -6,7 +6,8 @@ that a second process compiles nothing, from a read-only installation too, and s
 compiled again when another one that it calls has changed. It is found by the name of the module, not by
 where that is installed: a new environment or a fresh clone of the same kernels compiles nothing either.
 A folder named by `NUMBA_CACHE_DIR` is used as it is, with numba's own names. Where nothing can be
-written functions are compiled in each process, and nothing is said.
+written, or numba keeps machine code in a way that is not known here, functions are compiled in each
+process, and nothing is said.
 
 numba itself, half a second of a processor, is loaded when a compiled function is first called: a
 command that calls none does without it. What numba knows of Python and numpy, half of that, is loaded
@@ -99,14 +100,20 @@ def _function_cache() -> Any:
                 target_context.refresh()
             return super().rebuild(target_context, payload)  # type: ignore[no-untyped-call]
 
+    # Asked for here, so that a numba without them is known before it is used.
+    guard, load = (
+        getattr(caching.FunctionCache, name)
+        for name in ("_guard_against_spurious_io_errors", "_load_overload")
+    )
+
     class FunctionCache(caching.FunctionCache):
         _impl_class = Kept
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             # numba's own loads all it knows of Python and numpy first, for whatever it may have kept.
             rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            with guard(self):
+                return load(self, sig, target_context)
 
     return FunctionCache
 
@@ -169,8 +176,8 @@ class Outer:
             made = numba.njit(**self.options)(self.py_func)
             try:
                 made._cache = _function_cache()(self.py_func)
-            except RuntimeError:  # no locator: there is no folder to write to
-                pass
+            except (RuntimeError, AttributeError, ImportError):
+                pass  # there is no folder to write to, or this numba keeps machine code in another way
             finally:
                 numba.config.CACHE_DIR = before
             self.__dict__["compiled"] = made

@@ -88,7 +88,7 @@ def glow() -> Pixels:
 
 @cache
 def _kept() -> dict[str, list[list[float]]]:
-    """The listed colors of the maps named above, as matplotlib has them."""
+    """The listed colors of the maps named above, as matplotlib has them: by Smith and van der Walt, CC0."""
     file = Path(__file__).with_name("colors.json")
     found: dict[str, list[list[float]]] = json.loads(file.read_text("utf-8"))
     return found

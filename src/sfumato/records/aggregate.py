@@ -334,13 +334,12 @@ def _whole_numbers(column: Any) -> IntArray:
         raise InvalidInput("an engine returned sums without a number; nothing was counted")
     # A cast loads all functions of Arrow, and most columns are read without.
     if pa.types.is_decimal128(whole.type) and whole.type.scale == 0:
-        halves = np.frombuffer(whole.buffers()[1], "<i8").reshape(-1, 2)[whole.offset :][
-            : len(whole)
-        ]
+        mine = slice(whole.offset, whole.offset + len(whole))
+        halves = np.frombuffer(whole.buffers()[1], "<i8").reshape(-1, 2)[mine]
         if np.array_equal(halves[:, 1], halves[:, 0] >> 63):  # the upper half is but the sign
             return halves[:, 0].astype(np.int64)
-    small = pa.types.is_integer(whole.type) and whole.type != pa.uint64()
-    numbers = whole if small else whole.cast(pa.int64())
+    fits = pa.types.is_integer(whole.type) and whole.type != pa.uint64()
+    numbers = whole if fits else whole.cast(pa.int64())
     kind, memory = np.dtype(str(numbers.type)), numbers.buffers()[1]
     found = np.frombuffer(memory, kind, count=len(numbers), offset=kind.itemsize * numbers.offset)
     return found.astype(np.int64, copy=False)

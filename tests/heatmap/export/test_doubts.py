@@ -238,31 +238,24 @@ def test_damaged_marks_are_refused(marks: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "silent", [{"level": 99, "cells": ""}, {"level": 3, "cells": "AA=="}, "all"]
-)
-def test_damaged_silent_cells_are_refused(silent: Any, tmp_path: Path) -> None:
-    write(doubting(), tmp_path / "a.json")
-    data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    data["silent"] = silent
-    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"is not a whole map: .*; nothing was drawn"):
-        read_heatmap(tmp_path / "a.json")
-
-
-@pytest.mark.parametrize(
-    "total",
+    ("field", "damaged"),
     [
-        {"low": 3.0, "high": 2.0, "coverage": 0.9},
-        {"low": -1.0, "high": 2.0, "coverage": 0.9},
-        {"low": 0.0, "high": math.inf, "coverage": 0.9},
-        {"low": "x", "high": 2.0, "coverage": 0.9},
-        [1.0, 2.0],
+        ("silent", {"level": 99, "cells": ""}),
+        ("silent", {"level": 3, "cells": "AA=="}),
+        ("silent", "all"),
+        ("total", {"low": 3.0, "high": 2.0, "coverage": 0.9}),
+        ("total", {"low": -1.0, "high": 2.0, "coverage": 0.9}),
+        ("total", {"low": 0.0, "high": math.inf, "coverage": 0.9}),
+        ("total", {"low": "x", "high": 2.0, "coverage": 0.9}),
+        ("total", [1.0, 2.0]),
     ],
 )
-def test_damaged_ends_of_a_total_are_refused(total: Any, tmp_path: Path) -> None:
+def test_damaged_silent_cells_and_totals_are_refused(
+    field: str, damaged: Any, tmp_path: Path
+) -> None:
     write(doubting(), tmp_path / "a.json")
     data = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
-    data["total"] = total
+    data[field] = damaged
     (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"is not a whole map: .*; nothing was drawn"):
         read_heatmap(tmp_path / "a.json")

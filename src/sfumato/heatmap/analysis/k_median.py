@@ -23,7 +23,8 @@ WORTH = 1e-12
 STEPS = 300
 # So many numbers are worked on at once that they stay near the processor: 256 kB.
 NEAR_NUMBERS = 2**15
-EXACT_STEPS = 2**16
+# Up to so many distances steps are in double precision; of more single precision saves time.
+DOUBLE_DISTANCES = 2**16
 PATIENCE = 10
 
 
@@ -133,8 +134,8 @@ def prices(masses: FloatArray, away: FloatArray, k: int, *, upper: float) -> Flo
 
     By subgradient steps from the cost of a choice that is known [fisher81].
     """
-    # Single precision where that saves time: a bound is worked out anew from what comes of it.
-    kind = np.float32 if away.size > EXACT_STEPS else np.float64
+    # Any prices give a bound, and `lower_bound` works it out in double precision.
+    kind = np.float32 if away.size > DOUBLE_DISTANCES else np.float64
     costs = (masses[:, None] * away).astype(kind)
     # Every mass offers the mean cost: any prices give a bound, these are a fair start.
     offered = masses * upper

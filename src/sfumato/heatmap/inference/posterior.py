@@ -46,7 +46,8 @@ PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 5
 # centers.
 ROUGH = 10
 SMALL = 2**14  # counts of maps that are worked on together
-# What is at most so much of its map is halved evenly: all cells of level 7 have under 1 in 60,000 so.
+# What is at most so much of its map is halved evenly, without a search: together the 16,384 cells of
+# level 7 hold under 1 in 60,000 of a map so.
 TRACE = 1e-9
 # Numbers that are worked on at once, 8 MB of them, and that are kept of each of the last few sets of
 # maps: one map is looked at on cells of several sizes.
@@ -233,10 +234,15 @@ class Fit:
 
     def laid_out(self, mass: FloatArray, level: int) -> FloatArray:
         """A level's masses, of maps one after another; where nothing was counted as surroundings say."""
-        now = mass[: len(self.seeds)]
+        return self.levels(mass, level)[0][-1]
+
+    def levels(self, mass: FloatArray, level: int) -> tuple[list[FloatArray], list[FloatArray]]:
+        """The same of all levels down to this one, and where the splits between them are centered."""
+        laid, around = [mass[: len(self.seeds)]], list[FloatArray]()
         for at in range(level):
-            now = self.below(mass, now, centers_of(now, at, self.area), at + 1)
-        return now
+            around.append(centers_of(laid[at], at, self.area))
+            laid.append(self.below(mass, laid[at], around[at], at + 1))
+        return laid, around
 
     def below(
         self, mass: FloatArray, above: FloatArray, centers: FloatArray, level: int
@@ -371,10 +377,7 @@ def posteriors(
     """The posteriors of several maps of zoom, worked out at once with their means down to a level."""
     fit, many = _fitted_together(counts, area), len(counts)
     mean = fit.mean()
-    laid, around = [mean[:many]], list[FloatArray]()
-    for at in range(_seen(level)):
-        around.append(centers_of(laid[at], at, area))
-        laid.append(fit.below(mean, laid[at], around[at], at + 1))
+    laid, around = fit.levels(mean, _seen(level))
     found = []
     for number, one in enumerate(counts):
         posterior = CountsPosterior(one, mean_is_map=True, area=area)

@@ -37,7 +37,7 @@ CENTER, GUESS, SPREAD, LOW, HIGH, COUNTS = 0, 1, 2, 3, 4, 5
 ITSELF = (
     -1
 )  # in place of a mixture: how likely the counts of a node are, not the shares of its halves
-# Of the finalizer of splitmix64.
+# Of the finalizer of SplitMix64 [steele14].
 STEP, FIRST, SECOND = (
     np.uint64(0xD1B54A32D192ED03),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -419,7 +419,7 @@ def uniform(seed: int, draws: IntArray, at: IntArray) -> FloatArray:
 
 
 def hashed(starts: npt.NDArray[np.uint64], at: IntArray) -> FloatArray:
-    """The finalizer of splitmix64, for one start or several, of which each is broadcast to some places."""
+    """The finalizer of SplitMix64, for one start or several, of which each is broadcast to some places."""
     x = starts + at.astype(np.uint64) * STEP
     x = (x ^ (x >> np.uint64(30))) * FIRST
     x = (x ^ (x >> np.uint64(27))) * SECOND
@@ -443,6 +443,6 @@ def scatter(
     found = np.empty((len(mass), 4 * len(centers)))
     row, between = np.empty(centers.shape, dtype=np.int64), np.empty(centers.shape)
     _scatter(
-        mass, starts, level + 1 << 40, least, centers, row, between, shares.below, shares.narrow, found,
+        mass, starts, (level + 1) << 40, least, centers, row, between, shares.below, shares.narrow, found,
     )  # fmt: skip
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.heatmap.analysis.many_maps import USABLE, CountedRows, ManyMaps, Shares
-from sfumato.heatmap.measure import Measure
+from sfumato.heatmap.measure import Measure, amount_of
 
 
 def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
@@ -13,7 +13,7 @@ def many_words(many: ManyMaps, measure: Measure | None = None) -> str:
     unit = measure or Measure()
     if many.users is None:
         return _needed(many, unit)
-    about = f"about {_rounded(many.users_a_map or 0)} {unit.name} a {_one(many.shares)}"
+    about = f"about {amount_of(_rounded(many.users_a_map or 0), unit.name)} a {_one(many.shares)}"
     if many.forecast is None:
         return f"{about}: nothing but noise{_advice(many, unit)}"
     right = many.forecast.similarity

@@ -11,6 +11,7 @@ from sfumato.heatmap.accuracy.nearby import Nearby
 from sfumato.heatmap.benchmark.tables import aligned
 from sfumato.heatmap.comparison.results import CompareResult
 from sfumato.heatmap.hotspot_results import HotspotsResult
+from sfumato.heatmap.measure import amount_of
 from sfumato.heatmap.render.compare import comparison_text
 from sfumato.heatmap.render.error import error_lines, errors_line
 from sfumato.heatmap.render.many_maps import many_words, pooled_words
@@ -96,8 +97,8 @@ def _has_times(result: ReleaseResult) -> bool:
 
 @as_text.register
 def _planned(result: PlannedRelease) -> str:
-    many = "" if result.frames is None else f" for {result.frames} frames"
-    many = many if result.maps is None else f" for {result.maps} maps"
+    several = (result.maps, "maps") if result.maps is not None else (result.frames, "frames")
+    many = "" if several[0] is None else f" for {amount_of(str(several[0]), several[1])}"
     return (
         f"would cost {result.cost}{many}; {at_most(result.left)} left "
         f"{_left_of(result.periods)}in {result.ledger}; "
@@ -150,7 +151,10 @@ def _rehearsed_groups(result: RehearsalResult) -> list[str]:
         far = f"{one.emd:.4f} sides" if one.emd_metres is None else f"{one.emd_metres:,.0f} m"
         rows.append([group, f"{one.similarity:.3f}", f"{one.pearson:.3f}", far])
     somebody = sum(one is not None for one in result.by_group.values())
-    return [*aligned(rows).splitlines(), f"means over the {somebody} maps that somebody is on:"]
+    return [
+        *aligned(rows).splitlines(),
+        f"means over the {amount_of(str(somebody), 'maps')} that somebody is on:",
+    ]
 
 
 @as_text.register

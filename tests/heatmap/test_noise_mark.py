@@ -47,7 +47,7 @@ from sfumato.heatmap.inference import MapPosterior, NoisyCounts
 from sfumato.heatmap.inference.prior import Picture, Prior, sharpened
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import priced, release_sums
-from sfumato.heatmap.pipeline.saved_maps import map_hotspots
+from sfumato.heatmap.pipeline.saved_maps import map_hotspots, map_totals
 from sfumato.heatmap.tiles import Tiles, inside
 from sfumato.privacy import KeyedNoise, Ledger, PureDP
 from sfumato.records import CellSums, Columns, Periods, bound_of_sums, guard_sums
@@ -295,6 +295,12 @@ def test_an_empty_map_says_so_everywhere(key: bytes, tmp_path: Path) -> None:
     spots = map_hotspots(file, 1)
     assert spots.empty
     assert "indistinguishable from empty" in as_text(spots)
+    west, south, east, north = one.area.grid.bounds
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    totals = map_totals(one, {"type": "Feature", "properties": {"name": "all"}, "geometry": shape})
+    assert totals.empty
+    assert as_text(totals).endswith(as_text(spots).splitlines()[-1])
 
 
 @pytest.mark.unit

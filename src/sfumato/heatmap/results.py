@@ -333,6 +333,7 @@ class TotalsResult:
         unit: What is counted: the unit of the ledger, e.g. user; or row.
         method: The name of the map's method.
         written: The files that were written.
+        empty: Whether the map cannot be told from a map of nobody.
 
     """
 
@@ -342,6 +343,7 @@ class TotalsResult:
     unit: str = "user"
     method: str = ""
     written: tuple[str, ...] = ()
+    empty: bool = False
 
     @property
     def has_intervals(self) -> bool:
@@ -357,6 +359,7 @@ class TotalsResult:
             "unit": self.unit,
             "method": self.method,
             "written": list(self.written),
+            "empty": self.empty,
         }
 
     @classmethod
@@ -369,6 +372,7 @@ class TotalsResult:
             data["unit"],
             data["method"],
             tuple(data["written"]),
+            data.get("empty", False),
         )
 
     def _repr_html_(self) -> str:

@@ -205,7 +205,7 @@ def map_totals(
             watch(f"wrote {target}")
     written = tuple(map(str, targets))
     unit = one_of(one.measure.name)
-    return TotalsResult(one.statement, coverage, found, unit, one.method, written)
+    return TotalsResult(one.statement, coverage, found, unit, one.method, written, one.empty)
 
 
 def map_timelapse(

@@ -259,7 +259,7 @@ def _totals(result: TotalsResult) -> str:
         lines.append(
             f"no intervals: the file does not say how sure this map, by {result.method}, is"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *([empty_text()] if result.empty else [])])
 
 
 def totals_html(result: TotalsResult) -> str:

@@ -150,7 +150,8 @@ def kept_array(name: str, made_of: bytes, make: Callable[[], FloatArray]) -> Flo
         # A name of its own until it is whole: other processes may keep the same.
         part = file.with_suffix(f".{os.getpid()}-{get_ident()}.part")
         try:
-            part.write_bytes(hashlib.sha256(body).digest() + body)
+            with part.open("xb") as new:  # never through a link that somebody put there
+                new.write(hashlib.sha256(body).digest() + body)
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)

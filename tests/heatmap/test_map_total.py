@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +20,10 @@ from sfumato.heatmap.analysis import map_total as totals
 from sfumato.heatmap.analysis.map_total import MapTotal, drawn_totals, total_limits
 from sfumato.heatmap.inference import CountsPosterior, MapPosterior, NoisyCounts, pool_counts
 from sfumato.heatmap.inference.posterior_kernel import LEAST
+from sfumato.heatmap.methods.protocol import NoiseAwareMethod
 from sfumato.heatmap.methods.pyramid import PyramidMethod
 from sfumato.heatmap.methods.registry import as_method
+from sfumato.heatmap.methods.zoom import ZoomMethod
 from sfumato.privacy import UNITS
 from sfumato.records import CellSums, bound_of_sums
 from sfumato.spaces import Area, Grid
@@ -89,7 +92,8 @@ def test_the_interval_of_a_frame_holds_also_of_few_and_of_nobody(
 ) -> None:
     """Of cabs by the hour, of one user, and of nobody: 90 % and more hold, and of the rivals fewer do.
 
-    The rival of nobody is a low end that no total reaches from above; else an interval a quarter as wide.
+    The rival of nobody has tails of sums of cells, and no total is too near nobody; else it is an
+    interval a quarter as wide.
     """
     units = cabs(rng)[:FRAMES] if users > 2 else some(users, rng)
     posteriors = [CountsPosterior(one, mean_is_map=True, area=AREA) for one in counted(units, rng)]
@@ -101,8 +105,45 @@ def test_the_interval_of_a_frame_holds_also_of_few_and_of_nobody(
     if users:
         assert not enough(held(units, ends(), 0.25))
     else:
-        monkeypatch.setattr(totals, "FAR_FROM_NOBODY", 1e9)
+        monkeypatch.setattr(totals, "FAR_FROM_NOBODY", math.inf)
+        monkeypatch.setattr(totals, "TOTAL_TAIL", 0.3)
         assert not enough(held(units, ends()))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("method", "users", "tail"), [(ZoomMethod(), 30, 0.3), (PyramidMethod(), 40, 1.0)]
+)
+def test_the_interval_of_a_crowd_at_one_place_holds(
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    method: NoiseAwareMethod[Any],
+    users: int,
+    tail: float,
+) -> None:
+    """Where the prior, which looks for people everywhere, errs most; the rival has tails that believe it.
+
+    Of a pyramid's total the noise of its first level alone is believed too, which no prior is in.
+    """
+    found = list[MapPosterior]()
+    mechanism = method.mechanism(Fraction(1), bound_of_sums(AREA.grid, 1), AREA.grid)
+    units = np.zeros((FRAMES, AREA.grid.size), dtype=np.int64)
+    for frame in units:
+        at = rng.uniform((0.1, 0.15), (0.9, 0.85))
+        frame[AREA.grid.cells_of(at[:1], at[1:])] = users * UNITS
+        sums = CellSums(AREA.grid, np.flatnonzero(frame), frame[frame > 0], 1, AREA)
+        released = mechanism.sample(sums, SimulatedNoise(int(rng.integers(2**31))))
+        (one,) = method.maps(released, mechanism, AREA)
+        assert one.posterior is not None
+        found.append(one.posterior)
+
+    def ends() -> npt.NDArray[np.float64]:
+        return np.array([total_limits(one, AREA) for one in found])
+
+    assert enough(held(units, ends()))
+    monkeypatch.setattr(totals, "TOTAL_TAIL", tail)
+    monkeypatch.setattr(totals, "noisy_total", lambda *_: None)
+    assert not enough(held(units, ends()))
 
 
 @pytest.mark.reference

@@ -11,9 +11,9 @@ from sfumato._random import generator
 from sfumato._types import FloatArray, IntArray
 from sfumato.heatmap.accuracy.uncertainty import FINEST_DRAWS, SIGMA, maps_inside
 from sfumato.heatmap.analysis.blur import smooth, smooth_each
-from sfumato.heatmap.analysis.map_total import drawn_totals
+from sfumato.heatmap.analysis.map_total import TOTAL_TAIL, beside_noise, drawn_totals
 from sfumato.heatmap.inference.bounded import window
-from sfumato.heatmap.inference.known_sums import TAIL
+from sfumato.heatmap.inference.known_sums import noisy_total
 
 if TYPE_CHECKING:
     from sfumato.heatmap.results import HeatmapRelease
@@ -99,14 +99,19 @@ def total_change(
 ) -> tuple[float, float] | None:
     """Between what the change of the whole map lies, with chance `coverage`; None if a map cannot say.
 
-    Every draw of the one map against every draw of the other; both are too sure of sums, by TAIL.
+    Every draw of the one map against every draw of the other; both are too sure of sums, by TOTAL_TAIL.
     """
     if before.posterior is None or after.posterior is None:
         return None
     area = before.area
     then, now = (drawn_totals(one, area) for one in (before.posterior, after.posterior))
-    tail = TAIL * (1 - coverage) / 2
-    low, high = np.quantile(now[:, None] - then[None, :], (tail, 1 - tail))
+    tail = (1 - coverage) / 2
+    low, high = np.quantile(
+        now[:, None] - then[None, :], (TOTAL_TAIL * tail, 1 - TOTAL_TAIL * tail)
+    )
+    first, last = (noisy_total(one, area) for one in (before.posterior, after.posterior))
+    known = None if first is None or last is None else last.minus(first)
+    low, high = beside_noise((low, high), known, tail=tail)
     scale = before.measure.scale
     return float(scale * low), float(scale * high)
 

@@ -243,6 +243,39 @@ class _Level:
         return shown - _chernoff(self.weights * self.scales, tail, self.law.kept_excess)
 
 
+@dataclass(frozen=True, slots=True)
+class NoisyTotal:
+    """The sum of noisy counts that hold all mass, in users, with the deviation of their noise."""
+
+    value: float
+    deviation: float
+    law: CountNoise = LAPLACE
+
+    def minus(self, other: NoisyTotal) -> NoisyTotal:
+        """The change from another total, whose noise is independent."""
+        apart = math.hypot(self.deviation, other.deviation)
+        return NoisyTotal(self.value - other.value, apart, self.law)
+
+
+def noisy_total(posterior: MapPosterior, area: Area) -> NoisyTotal | None:
+    """The sum of the first level that was counted, where other counts were kept back; else None.
+
+    A pyramid keeps all counts of its first level, so that their noise is as it was drawn, and all mass
+    inside the bounds is in them.
+    """
+    counts = posterior.counts
+    if counts is None or not counts.ceiling.any():
+        return None
+    first = counts.only(counts.levels == counts.levels.min())
+    sums = CountedSums.of(first, area)
+    if sums is None:
+        return None
+    inside = np.unique(sums.owner[window(area, sums.level)])
+    spread = float((sums.scales[inside] ** 2).sum())
+    value = float(sums.values[inside].sum())
+    return NoisyTotal(value, math.sqrt(sums.law.variance * spread), sums.law)
+
+
 def _chernoff(scales: FloatArray, tail: float, excess: Callable[[FloatArray], FloatArray]) -> float:
     """What a sum is above with chance `tail` at most: E exp(k x) - 1 of each term, in its scale, is `excess`.
 

@@ -19,7 +19,7 @@ from sfumato.heatmap.analysis.zone_shapes import read_zones
 from sfumato.heatmap.analysis.zones import zone_totals
 from sfumato.heatmap.comparison import differences
 from sfumato.heatmap.comparison.difference_map import map_difference, total_change
-from sfumato.heatmap.comparison.differences import Change, find_changes
+from sfumato.heatmap.comparison.differences import Change, _corners, find_changes
 from sfumato.heatmap.comparison.known_cells import DRAWS, Counted, SmallFloats, counted, of_shares
 from sfumato.heatmap.inference import CountsPosterior
 from sfumato.heatmap.inference.counts import NoisyCounts
@@ -27,7 +27,7 @@ from sfumato.heatmap.inference.known_sums import CountedSums
 from sfumato.heatmap.methods.zoom import Zoom, ZoomMethod
 from sfumato.privacy import UNITS
 from sfumato.records import CellSums, Columns, bound_of_sums, open_table, sum_public_cells
-from sfumato.spaces import Area, area_in_degrees
+from sfumato.spaces import Area, area_in_degrees, area_of_image
 
 BOX = (11.20, 43.74, 11.32, 43.81)
 AREA = area_in_degrees(BOX, 6)
@@ -306,3 +306,12 @@ def test_ranks_leave_one_in_twenty(rng: np.random.Generator) -> None:
     fresh = rng.standard_exponential((20_000, 5)).cumsum(axis=1)
     beyond = float((fresh > limits).any(axis=1).mean())
     assert 0.02 <= beyond <= 0.08
+
+
+@pytest.mark.unit
+def test_squares_of_an_image_end_where_it_ends() -> None:
+    """The grid of 800 x 600 pixels is one of 800 x 800: below 600 there is nothing to look at."""
+    image = area_of_image(800, 600, 6)
+    assert image.grid.bounds == (0, 0, 800, 800)
+    assert _corners((1, 1), 1, image) == (400, 400, 800, 600)
+    assert _corners((0, 1), 1, image) == (400, 0, 800, 400)

@@ -93,6 +93,33 @@ def test_mass_in_each_map_is_priced_as_mass_in_each_frame_is() -> None:
     assert "costs" not in shared
 
 
+def test_so_few_in_each_map_that_no_epsilon_was_simulated_is_an_answer() -> None:
+    """47 observers who share one mass over 29 images are 1.6 an image: fewer than were simulated."""
+    plan = plan_heatmap(users=47, maps=29, target="similarity=0.7", kind="gaze")
+    assert "similarity 0.7 with 47 users in 29 maps cannot be reached within" in str(plan)
+
+
+@pytest.mark.parametrize(
+    ("shares", "where"),
+    [
+        (Shares(1, 29), "in all"),
+        (Shares(1, 29, mass_per_map=True), "in it"),
+        (Shares(24, 1, mass_per_frame=True), "in it"),
+        (Shares(24, 15, True, True), "in it"),
+        (Shares(24, 15, mass_per_frame=True), "in each frame"),
+        (Shares(24, 15, mass_per_map=True), "in its frames"),
+    ],
+)
+def test_it_is_said_of_which_maps_those_are_that_a_usable_one_takes(
+    shares: Shares, where: str
+) -> None:
+    """93 observer-images make one usable map of an image: of 29 images that is not all of them."""
+    found = forecast_maps(shares, 1, kind="gaze")
+    assert found.users_needed is not None
+    said = many_words(found, Measure("observer-images"))
+    assert said.endswith(f" observer-images {where}")
+
+
 def test_without_a_guess_it_is_said_how_many_it_takes() -> None:
     found = forecast_maps(Shares(frames=24), 1)
     assert (found.users, found.forecast, found.usable) == (None, None, None)

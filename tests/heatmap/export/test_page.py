@@ -104,6 +104,12 @@ def test_the_page_holds_the_tiles_and_the_promise() -> None:
     assert "REHEARSAL" in "".join(read(html(town(rehearsal=True))).inside[""])
 
 
+def test_the_page_never_says_user_where_less_of_a_user_is_protected() -> None:
+    facts = dict(page.facts(town(unit="observer-image")))
+    assert facts["neighbors"] == "one observer-image added or removed"
+    assert dict(page.facts(town(unit="observer")))["neighbors"] == "one user added or removed"
+
+
 def test_a_page_never_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "MOST_TILES", 100)
     grid = CITY.grid

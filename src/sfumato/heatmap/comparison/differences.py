@@ -30,8 +30,8 @@ AT_ONCE = 37  # of them, so that numbers stay within a few megabytes
 class Change:
     """A square in which two maps differ: `change` is what `after` has more, from `low` to `high`.
 
-    West, south, east and north are in the units of the map's bounds. All intervals of one map of
-    differences hold at once, with CONFIDENCE.
+    West, south, east and north are in the units of the map's bounds, and not beyond them. All
+    intervals of one map of differences hold at once, with CONFIDENCE.
     """
 
     west: float
@@ -167,12 +167,13 @@ def _smallest(
 
 
 def _corners(at: tuple[int, int], level: int, area: Area) -> tuple[float, float, float, float]:
+    """What a square has inside the bounds: west, south, east and north."""
     row, column = map(int, at)
     grid = area.grid.at_level(level)
     west, south = grid.bounds[0], grid.bounds[1]
     return (
-        west + column * grid.cell_width,
-        south + row * grid.cell_height,
-        west + (column + 1) * grid.cell_width,
-        south + (row + 1) * grid.cell_height,
+        max(west + column * grid.cell_width, area.bounds[0]),
+        max(south + row * grid.cell_height, area.bounds[1]),
+        min(west + (column + 1) * grid.cell_width, area.bounds[2]),
+        min(south + (row + 1) * grid.cell_height, area.bounds[3]),
     )

@@ -102,7 +102,7 @@ def facts(release: HeatmapRelease, ground: Ground = NOTHING_UNDER) -> list[tuple
     told = [
         ("guarantee", str(promised.loss)),
         ("for each", promised.unit),
-        ("neighbors", str(promised.neighbors)),
+        ("neighbors", promised.step),
         ("trust", model_name(promised.model)),
         ("method", release.method),
         *((f"method: {name}", _plain(value)) for name, value in release.parameters.items()),

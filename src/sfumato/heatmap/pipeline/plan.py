@@ -151,9 +151,7 @@ def plan_heatmap(
         return replace(plan, epsilon_by_users=by_users)
     return replace(
         plan,
-        epsilon_required=None
-        if one is None
-        else required_epsilon(aim.metric, aim.value, users=one, kind=kind),
+        epsilon_required=None if one is None else _epsilon(plan, aim, one / plan.shares.of_a_user),
         users_required=None if cost is None else _users(plan, aim, cost),
     )
 

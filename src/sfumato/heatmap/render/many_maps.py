@@ -92,8 +92,17 @@ def _needed(many: ManyMaps, measure: Measure) -> str:
     digits = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return (
         f"{counted_maps(many.shares)}{each}: a usable {one} (similarity {USABLE:g} in nearly all places) takes "
-        f"{amount_of(math.ceil(number / digits) * digits, measure.name)} in all"
+        f"{amount_of(math.ceil(number / digits) * digits, measure.name)}{_where(shares)}"
     )
+
+
+def _where(shares: Shares) -> str:
+    """Of which maps those are that one usable map takes: a unit such as observer-image is of one image."""
+    if shares.masses == 1:
+        return " in all"
+    if shares.masses == shares.count:
+        return " in it"
+    return " in each frame" if shares.mass_per_frame else " in its frames"
 
 
 def _advice(many: ManyMaps, measure: Measure) -> str:

@@ -49,10 +49,14 @@ class Guarantee:
             )
         checked_model(self.model)
 
+    @property
+    def step(self) -> str:
+        """What one step between neighbors is, in words of the unit: one observer-image added or removed."""
+        return step_of(self.neighbors, self.unit)
+
     def __str__(self) -> str:
-        step = step_of(self.neighbors, self.unit)
         trusted = who_is_trusted(self.model, self.unit)
-        sentence = f"{self.loss} for each {self.unit} ({step}), {trusted}"
+        sentence = f"{self.loss} for each {self.unit} ({self.step}), {trusted}"
         if self.computational is None:
             return sentence
         return (

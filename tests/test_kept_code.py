@@ -47,8 +47,7 @@ made = line_kernel.cost.compiled
 load = made._cache._load_overload
 def other(sig, context):
     found = load(sig, context)
-    if found: found.signature = found.signature.replace(args=(float32,))
-    return found
+    return found and found._replace(signature=found.signature.replace(args=(float32,)))
 made._cache._load_overload = other
 """,
 }

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parent.parent
 NOT_LOADED = {
-    "asks Pydantic": "pydantic",
     "compiles with numba": "numba.np.npyimpl",
     "compiles with numba: C": "cffi",
     "works with SciPy: functions": "scipy.special",
@@ -139,20 +138,6 @@ def run(code: str, *words: str, installed: Path = ROOT / "src", **env: str) -> l
 
 def distance(installed: Path, **env: str) -> list[str]:
     return run(DISTANCE, installed=installed, **env)
-
-
-@pytest.mark.parametrize(
-    "private", ["caching.UserProvidedCacheLocator", "caching.Cache._load_overload"]
-)
-def test_a_numba_that_keeps_machine_code_in_another_way_compiles_in_each_process(
-    private: str, tmp_path: Path
-) -> None:
-    """Names that are numba's own affair may change with any version of it."""
-    code = f"from numba.core import caching; del {private}\n{DISTANCE}"
-    far, folder, compiled = run(code, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert far.startswith("Transport(value=0.1666666666666")
-    assert int(compiled) >= 1
-    assert not Path(folder).exists()
 
 
 def test_where_nothing_can_be_kept_every_process_compiles_and_says_nothing(

@@ -6,8 +6,8 @@ that a second process compiles nothing, from a read-only installation too, and s
 compiled again when another one that it calls has changed. It is found by the name of the module, not by
 where that is installed: a new environment or a fresh clone of the same kernels compiles nothing either.
 A folder named by `NUMBA_CACHE_DIR` is used as it is, with numba's own names. Where nothing can be
-written, or numba keeps machine code in a way that is not known here, functions are compiled in each
-process, and nothing is said.
+written functions are compiled in each process, and nothing is said. Machine code is kept with its digest:
+a damaged file is compiled again. A numba whose parts are other than those used here keeps it in its own way.
 
 numba itself, half a second of a processor, is loaded when a compiled function is first called: a
 command that calls none does without it. What numba knows of Python and numpy, half of that, is loaded
@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import pickle
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,6 +39,8 @@ LATE = (
     b"get_thread_id", b"_parallel_chunksize",
 )  # fmt: skip
 """Parts of names of functions that numba provides only once all of it is loaded."""
+TRIED = (0, 68)
+"""The last numba of which these are known to be all: of a later one, all of it is loaded."""
 # Threads that need a function at once wait for one of them to make it: where machine code is kept is a
 # setting of all of numba, and no thread may see that of another's function.
 MAKING = RLock()
@@ -60,8 +63,6 @@ def cache_folder() -> str:
     """Where machine code is kept: `NUMBA_CACHE_DIR`, or a folder of this very source in the user's cache."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return chosen
-    from numba.misc import appdirs
-
     digest = hashlib.sha256()
     # numba looks at the file of a function alone; what functions of other files call is in these, and
     # in the modules that these take constants from.
@@ -72,50 +73,91 @@ def cache_folder() -> str:
         files.update(HERE / f"{name.replace('.', '/')}.py" for name in names)
     for file in sorted(one for one in files if one.is_file()):
         digest.update(file.relative_to(HERE).as_posix().encode() + b"\0" + file.read_bytes())
+    return str(_user_cache() / f"{__version__}-{digest.hexdigest()[:12]}")
+
+
+def _user_cache() -> Path:
+    """The folder of this user for what can be made again."""
+    try:
+        from numba.misc import appdirs
+    except ImportError:  # another numba
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "sfumato"
     folders: Any = appdirs
-    return str(
-        Path(folders.user_cache_dir("sfumato", appauthor=False))
-        / f"{__version__}-{digest.hexdigest()[:12]}"
-    )
+    return Path(folders.user_cache_dir("sfumato", appauthor=False))
 
 
 @lru_cache(maxsize=1)
 def _function_cache() -> Any:
     """A cache of one function, in a folder that is named after its module and not after its path."""
-    from numba.core import caching
+    from numba import __version__ as version
+    from numba import version_info
+    from numba.core import caching, serialize
     from numba.core.runtime import rtsys  # type: ignore[attr-defined]
 
-    class Locator(caching.UserProvidedCacheLocator):
+    parts: Any = caching
+    # Up to 0.61 it has an underscore.
+    found = getattr(parts, "UserProvidedCacheLocator", None)
+    given: Any = found or parts._UserProvidedCacheLocator
+
+    class Locator(given):  # type: ignore[misc]
         @classmethod
         def get_suitable_cache_subpath(cls, py_file: str) -> str:
             if os.environ.get("NUMBA_CACHE_DIR") or not Path(py_file).is_relative_to(HERE):
-                return str(super().get_suitable_cache_subpath(py_file))  # type: ignore[no-untyped-call]
+                return str(super().get_suitable_cache_subpath(py_file))
             return ".".join(Path(py_file).relative_to(HERE).with_suffix("").parts)
 
-    class Kept(caching.CompileResultCacheImpl):
-        _locator_classes: ClassVar[list[Any]] = [Locator]  # type: ignore[misc]
+        def get_source_stamp(self) -> bytes:
+            # Up to 0.67 numba takes the time of the file: that of an installation, not of a kernel.
+            return hashlib.sha256(Path(self._py_file).read_bytes()).digest()
+
+    class Kept(parts.CompileResultCacheImpl):  # type: ignore[misc]
+        _locator_classes: ClassVar[list[Any]] = [Locator]
+
+        def reduce(self, cres: Any) -> tuple[str, bytes, bytes]:
+            dumps: Any = serialize.dumps
+            body: bytes = dumps(super().reduce(cres))
+            return version, hashlib.sha256(body).digest(), body
 
         def rebuild(self, target_context: Any, payload: Any) -> Any:
-            if not _stands_alone(payload):
+            made_by, digest, body = payload
+            if made_by != version or hashlib.sha256(body).digest() != digest:
+                raise ValueError("this is not what was kept")
+            payload = pickle.loads(body)  # noqa: S301 - as numba does, from a folder of this user
+            if version_info.short > TRIED or not _stands_alone(payload):
                 target_context.refresh()
-            return super().rebuild(target_context, payload)  # type: ignore[no-untyped-call]
+            return super().rebuild(target_context, payload)
 
-    # Asked for here, so that a numba without them is known before it is used.
-    guard, load = (
-        getattr(caching.FunctionCache, name)
-        for name in ("_guard_against_spurious_io_errors", "_load_overload")
-    )
-
-    class FunctionCache(caching.FunctionCache):
+    class FunctionCache(parts.FunctionCache):  # type: ignore[misc]
         _impl_class = Kept
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            # numba's own loads all it knows of Python and numpy first, for whatever it may have kept.
-            rtsys.initialize(target_context)
-            with guard(self):
-                return load(self, sig, target_context)
+            try:
+                # numba's own loads all it knows of Python and numpy first, for whatever it may have kept.
+                rtsys.initialize(target_context)
+                found = self._load_overload(sig, target_context)
+            except Exception:  # a damaged file raises anything; none is ever worth a release
+                with suppress(Exception):
+                    self.flush()
+                return None
+            # Of two processes that kept two types at once, one may have written the file of the other.
+            return found if found and tuple(found.signature.args) == tuple(sig) else None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(Exception):  # a full disk, or an index that another process damaged
+                super().save_overload(sig, data)
 
     return FunctionCache
+
+
+def _keep(made: Any, function: Callable[..., Any]) -> None:
+    """Let numba keep the machine code of a function, or compile it in each process where that cannot be."""
+    try:
+        made._cache = _function_cache()(function)
+    except RuntimeError:  # no locator: there is no folder to write to
+        pass
+    except (AttributeError, ImportError, TypeError):  # another numba, which keeps it in its own way
+        with suppress(RuntimeError):
+            made.enable_caching()
 
 
 def _stands_alone(payload: Any) -> bool:
@@ -176,9 +218,8 @@ class Outer:
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, cache_folder()
             made = numba.njit(**self.options)(self.py_func)
             try:
-                made._cache = _function_cache()(self.py_func)
-            except (RuntimeError, AttributeError, ImportError):
-                pass  # there is no folder to write to, or this numba keeps machine code in another way
+                if not numba.config.DISABLE_JIT:
+                    _keep(made, self.py_func)
             finally:
                 numba.config.CACHE_DIR = before
             self.__dict__["compiled"] = made

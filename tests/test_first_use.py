@@ -20,6 +20,19 @@ from sfumato.cli.main import app
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parent.parent
+NOT_LOADED = {
+    "asks Pydantic": "pydantic",
+    "compiles with numba": "numba.np.npyimpl",
+    "compiles with numba: C": "cffi",
+    "works with SciPy: functions": "scipy.special",
+    "works with SciPy: matrices": "scipy.sparse",
+    "works with SciPy: algebra": "scipy.linalg",
+    "clones NumPy, as SciPy does": "numpy.f2py",
+    "works with Arrow's functions": "pyarrow.compute",
+    "speaks to Snowflake": "sqlglot.dialects.snowflake",
+    "reads tables with pandas": "pandas",
+}
+"""What a release by a command would do, were one of these modules loaded where machine code is kept."""
 FIRST_MAP = 12
 """Functions of ours compiled before the first map; there were 24. Three say how far off it is."""
 
@@ -61,8 +74,13 @@ def release(installed: Path, here: Path, *, home: Path) -> list[str]:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert (here / "map.png").read_bytes().startswith(b"\x89PNG")
-    names: list[str] = json.loads((here / "compiled.json").read_text("utf-8"))
-    return [name for name in names if name.startswith("sfumato.")]
+    return ours_compiled(here)
+
+
+def ours_compiled(here: Path) -> list[str]:
+    """The functions of ours that a command in this folder compiled."""
+    found = json.loads((here / "compiled.json").read_text("utf-8"))
+    return [name for name in found["compiled"] if name.startswith("sfumato.")]
 
 
 def environment(*folders: Path, **more: str) -> dict[str, str]:
@@ -82,6 +100,9 @@ def test_the_second_process_compiles_nothing_from_a_read_only_installation(
     kept = list((tmp_path / ".cache" / "sfumato").rglob("*.nbc"))
     assert kept
     assert release(read_only, tmp_path / "second", home=tmp_path) == []
+    loaded = json.loads((tmp_path / "second" / "compiled.json").read_text("utf-8"))["loaded"]
+    assert {"numba", "ibis", "matplotlib", "pyarrow"} <= set(loaded)
+    assert {why: name for why, name in NOT_LOADED.items() if name in loaded} == {}
     assert sorted(read_only.rglob("*")) == before
     assert list((tmp_path / ".cache" / "sfumato").rglob("*.nbc")) == kept
 

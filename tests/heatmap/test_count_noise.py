@@ -1,4 +1,4 @@
-"""The law of the noise on counts finds its moments as SciPy's functions do."""
+"""The law of the noise on counts finds its moments as SciPy's functions do, without loading them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def test_moments_of_sums_are_those_of_scipy(draws: int) -> None:
     chance = (k + 1 - 2 * draws) * math.log(2) + binomial
     for given in (argument, argument[[7]]):
         expected = logsumexp(chance - k * np.log1p(-given), axis=0)
-        # Terms are sums of three logarithms of factorials, the largest of which is that of 2 draws.
+        # Terms are sums of three logarithms of factorials, the largest of which is that of 2 draws; each is
+        # known to two units in its last place, and those of a sum add up.
         slack = 16 * math.ulp(math.lgamma(2 * draws) + draws * 7)
         assert np.abs(LAPLACE.log_moment(draws, given) - expected).max() <= slack

@@ -14,7 +14,6 @@ from typer.core import TyperGroup
 
 from sfumato.cli.console import running
 from sfumato.cli.listed import list_names
-from sfumato.cli.plain_values import take_plainly
 from sfumato.errors import InvalidInput
 
 ALOUD = {
@@ -85,18 +84,12 @@ class SpokenGroup(TyperGroup):
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Words of the root, to which typer has added its own by now."""
-        take_plainly(self.get_params(ctx))
-        return super().parse_args(ctx, args)
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Keep the words of the command that will run: the root itself is told the first one only."""
         ctx.meta[PATH] = words_of(self, args)
         command: Any = self
         for word in ctx.meta[PATH]:
             command = command.commands[word]
-            take_plainly(command.get_params(ctx))
         running.set(flags_of(command))
         if not {"-h", "--help"}.isdisjoint(args):
             list_names(command)

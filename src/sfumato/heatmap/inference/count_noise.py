@@ -99,8 +99,7 @@ class LaplaceNoise:
             return np.asarray(single)
         k = np.arange(1, draws + 1)[:, None]
         terms = _log_chances(draws)[:, None] + k * single
-        top = terms.max(axis=0)
-        return np.asarray(top + np.log(np.exp(terms - top).sum(axis=0)))
+        return np.asarray(np.logaddexp.reduce(terms, axis=0))
 
     def draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Of NumPy."""
@@ -111,8 +110,8 @@ class LaplaceNoise:
 def _log_chances(draws: int) -> FloatArray:
     """The logarithm of the chance of each Gamma(k) in the sum of so many draws of Laplace noise."""
     k = np.arange(1, draws + 1)
-    # Of the standard library: SciPy's take longer to load than to use.
-    log_gamma = np.array([math.nan, *map(math.lgamma, range(1, 2 * draws))])
+    # Python's own: to load SciPy's takes longer than a map.
+    log_gamma = np.array([math.inf, *map(math.lgamma, range(1, 2 * draws))])
     binomial = log_gamma[2 * draws - k] - log_gamma[draws - k + 1] - log_gamma[draws]
     return np.asarray((k + 1 - 2 * draws) * math.log(2) + binomial)
 

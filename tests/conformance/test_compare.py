@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rasterio
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
@@ -64,6 +65,24 @@ def test_command_call_and_file_agree() -> None:
     assert by_maps.shift == by_call.shift
     assert CompareResult.from_json(by_call.to_json()) == by_call
     assert run(*words).stdout == as_text(by_call) + "\n"
+    west, south, east, north = area_in_degrees(BOX, 4).bounds
+    with rasterio.open(
+        "air.tif",
+        "w",
+        driver="GTiff",
+        width=60,
+        height=40,
+        count=3,
+        dtype="uint8",
+        crs="EPSG:4326",
+        transform=rasterio.Affine((east - west) / 60, 0, west, 0, (south - north) / 40, north),
+    ) as file:
+        file.write(np.full((3, 40, 60), 120, dtype=np.uint8))
+    ground = ["--over", "air.tif", "--outline", "z.geojson"]
+    run(*words, *ground, "--out", "d.png", "--quiet")
+    at_once = {"over": "air.tif", "outline": "z.geojson", "zones": "z.geojson", "name": "district"}
+    compare_maps("a.json", "b.json", outputs="e.png", **at_once)  # type: ignore[arg-type]
+    assert Path("d.png").read_bytes() == Path("e.png").read_bytes()
     assert by_call.names == ("a", "b")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.heatmap.export.maps import heatmap, tile_at
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.errors import ExistsAlready, InvalidParameter
+from sfumato.errors import ExistsAlready, InvalidInput, InvalidParameter
 from sfumato.figures import flow_field
 from sfumato.heatmap import (
     HeatmapRelease,
@@ -206,6 +207,55 @@ def test_distances_are_on_the_ground() -> None:
     assert [density(one)[1] for one in (AREA, area_of_image(8, 8, 3), area_of_plane((0, 0, 8, 8), 5))] == [
         "km²", "megapixel", "square unit",
     ]  # fmt: skip
+
+
+@pytest.mark.unit
+def test_public_ground_lies_under_a_difference_and_is_named(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """An image shows where nothing changed, the strongest color where most did; lines lie over both."""
+    area = area_of_image(640, 320, 5)
+    cells, scene, lines = [(4, 3), (6, 3)], tmp_path / "scene.png", tmp_path / "a.geojson"
+    Image.new("RGB", (640, 320), (10, 200, 10)).save(scene)
+    line = {"type": "LineString", "coordinates": [[0, 300], [640, 300]]}
+    feature = {"type": "Feature", "properties": {}, "geometry": line}
+    lines.write_text(json.dumps(feature))
+    grid = area.grid
+    a, b = (
+        replace(
+            made(people(rng, users=20)), area=area, posterior=None,
+            tiles=Tiles(grid, np.array([5]), grid.encode([column], [row]), np.array([90.0])),
+        )
+        for column, row in cells
+    )  # fmt: skip
+    out = tmp_path / "d.png"
+    found = compare_maps(a, b, over=scene, outline=lines, outputs=[out, tmp_path / "d.html"])
+    assert found.pictured is not None
+    assert found.pictured.ground is not None
+    said = _caption(found)
+    assert re.search(
+        r"Outline a\.geojson \(sha256 \w{12}\), public\. Over scene\.png \(sha256", said
+    )
+    with Image.open(out) as picture:
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
+    ground = (np.abs(pixels - (10, 200, 10)).max(axis=1) <= 2).mean()
+    purple = ((pixels[:, 2] > pixels[:, 1] + 40) & (pixels[:, 2] > pixels[:, 0])).sum()
+    assert ground > 0.1, "the image is seen"
+    assert purple > 100, "more is purple"
+    plain = compare_maps(a, b, outputs=tmp_path / "p.png")
+    assert "public" not in _caption(plain).split("REHEARSAL")[0]
+    with Image.open(tmp_path / "p.png") as picture:
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3).astype(int)
+    assert not (np.abs(pixels - (10, 200, 10)).max(axis=1) <= 2).any()
+    small = tmp_path / "small.png"
+    Image.new("RGB", (32, 32)).save(small)
+    with pytest.raises(InvalidParameter, match="must have its size, 640 x 320"):
+        compare_maps(a, b, over=small, outputs=tmp_path / "never.png")
+    with pytest.raises(InvalidInput, match="there is no file at"):
+        compare_maps(a, b, outline=tmp_path / "none.geojson", outputs=tmp_path / "never.png")
+    with pytest.raises(InvalidParameter, match=r"is read|replace"):
+        compare_maps(a, b, over=scene, outputs=scene, overwrite=True)
+    assert not (tmp_path / "never.png").exists()
 
 
 @pytest.mark.unit

@@ -243,6 +243,20 @@ def test_a_large_map_is_read_off_too(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("k", [1, 2, 300, 900])
+def test_a_crowd_in_one_coarse_cell_has_as_many_places_as_asked(
+    rng: np.random.Generator, k: int
+) -> None:
+    """More crossings than are tried, and all of them in one cell of those that the bound is sought on."""
+    grid = Grid(10)
+    x, y = np.meshgrid((np.arange(30) + 0.5) / 1024, (np.arange(30) + 0.5) / 1024)
+    codes = grid.cells_of(x.ravel(), y.ravel())
+    found = find_hotspots(Tiles(grid, np.full(900, 10), codes, rng.random(900)), k)
+    assert len(found.spots) == k
+    assert 0 <= found.lower <= found.distance
+
+
+@pytest.mark.unit
 def test_a_number_of_places_is_needed() -> None:
     tiles = point_map([(1, 1, 1)])
     with pytest.raises(InvalidParameter, match="at least 1, got 0; no place was sought"):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.errors import InvalidParameter
-from sfumato.heatmap import read_heatmap, release_heatmap
+from sfumato.heatmap import PoolResult, as_text, pool_maps, read_heatmap, release_heatmap
 from sfumato.privacy import UNITS, Ledger
 from sfumato.records import Columns, open_table, sum_public_cells
 from sfumato.spaces import area_of_plane
@@ -137,3 +137,47 @@ def test_the_files_of_a_map_of_rows_say_rows(tmp_path: Path, rng: np.random.Gene
     head, line = said.stdout.splitlines()[:2]
     assert head.split()[:2] == ["zone", "rows"]
     assert line.split()[:2] == ["all", "600"]
+
+
+def test_pooled_maps_and_a_geotiff_of_rows_say_rows(tmp_path: Path) -> None:
+    """A million epsilon again: 12 rows of each of 50 users, two thirds of them in the week.
+
+    Pooling printed masses under the word users, and the tag of a GeoTIFF had them as users.
+    """
+    import pyarrow as pa
+    import rasterio
+
+    rows = [
+        {
+            "user": n % 50, "lon": 11.2 + 0.12 * (n % 7) / 7, "lat": 43.74 + 0.07 * (n % 5) / 5,
+            "day": "week" if n % 3 else "end",
+        }
+        for n in range(600)
+    ]  # fmt: skip
+    made = release_heatmap(
+        pa.Table.from_pylist(rows),
+        user="user",
+        by="day",
+        groups=["week", "end"],
+        rows_per_user=40,
+        bounds=(11.2, 43.74, 11.32, 43.81),
+        levels=4,
+        ledger=Ledger.create(tmp_path / "l.ledger", 10**6, unit="user", source="cabs"),
+        epsilon=10**6,
+        outputs=[tmp_path / "{by}.json", tmp_path / "{by}.tif"],
+    )
+    for one in made.maps:
+        with rasterio.open(tmp_path / f"{one.group}.tif") as file:
+            number, *words = file.tags()["noise_mark"].split()
+        assert words[0] == "rows"
+        assert float(number) == pytest.approx(40 * one.noise.density)
+    found = pool_maps([tmp_path / "week.json", tmp_path / "end.json"])
+    head, *lines = as_text(found).splitlines()[1:]
+    assert head.split()[:2] == ["map", "rows"]
+    assert [line.split()[:2] for line in lines] == [["end", "200"], ["week", "400"]]
+    told = json.loads(json.dumps(found.to_json()))
+    assert (told["unit"], round(told["pooled"][0]["users"])) == ("row", 200)
+    assert PoolResult.from_json(told) == found
+    # What was saved before it said what is counted.
+    del told["unit"]
+    assert PoolResult.from_json(told).unit == "user"

@@ -11,6 +11,8 @@ import numpy as np
 
 from sfumato._types import BoolArray, FloatArray
 from sfumato.figures.flows import SHORTEST, Arrows
+from sfumato.figures.heatmap import resampled
+from sfumato.figures.legend import covered
 from sfumato.figures.map_sheet import Frame, Words, bar_corner, draw_places, new_sheet, png_of
 from sfumato.figures.overlay import Overlay, draw_outline, draw_overlay, explain
 from sfumato.figures.style import (
@@ -20,6 +22,8 @@ from sfumato.figures.style import (
     FRAME,
     INK,
     MOVES,
+    Pixels,
+    opaque,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +52,13 @@ class DifferenceLayers:
 
 
 def draw_difference(
-    values: FloatArray, frame: Frame, *, words: Words, top: float, layers: DifferenceLayers
+    values: FloatArray,
+    frame: Frame,
+    *,
+    words: Words,
+    top: float,
+    layers: DifferenceLayers,
+    under: Pixels | None = None,
 ) -> bytes:
     """One PNG of what a map has more or less than another, with legend, scale bar and caption.
 
@@ -58,6 +68,8 @@ def draw_difference(
         words: Title, subtitle, legend, caption and stamp.
         top: The difference of the strongest colors, above 0; -top is as strong the other way.
         layers: The hatch, the borders and the arrows over it.
+        under: An RGB image that fills the window: the colors lie over it, where nothing changed it is
+            as it was.
 
     Returns:
         The bytes of a PNG file.
@@ -65,30 +77,61 @@ def draw_difference(
     Raises:
         InvalidParameter: For a top that is not above 0, or values that are not finite.
     """
-    sheet = new_sheet(values, frame, words, top=top, rows=2)
+    sheet = new_sheet(values, frame, words, top=top, under=under, rows=2)
     axis = sheet.axis
-    _map(axis, values, frame, top=top)
+    if under is None:
+        _map(axis, values, frame, top=top)
+    else:
+        size = sheet.wide, sheet.high
+        _map_over(axis, under, resampled(values, frame, size), frame, top=top)
+    _ends(axis, frame)
     draw_places(axis, frame)
     hatch = Overlay(
         layers.hatched, layers.extent, (), (1.0, 1.0), layers.hatch_says, layers.arrows_say
     )
-    draw_overlay(axis, hatch, over=False)
+    draw_overlay(axis, hatch, over=under is not None)
     if layers.lines:
         draw_outline(axis, layers.lines)
     _arrows(axis, layers, frame)
     explain(sheet.figure, hatch, left=sheet.edge, top=sheet.legend_bottom + 0.1, ring=False)
     sheet.draw_words()
-    _legend(sheet.figure, sheet.legend, box=sheet.legend_box, top=top)
+    _legend(sheet.figure, sheet.legend, box=sheet.legend_box, top=top, over=under is not None)
     return png_of(sheet.figure)
 
 
 def _map(axis: Axes, values: FloatArray, frame: Frame, *, top: float) -> None:
-    low_x, low_y, high_x, high_y = frame.window
     west, south, east, north = frame.extent
     axis.imshow(
         values, extent=(west, east, south, north), origin="lower", aspect="auto",
         interpolation="bilinear", cmap=MOVES, vmin=-top, vmax=top,
     )  # fmt: skip
+
+
+def _map_over(axis: Axes, under: Pixels, values: FloatArray, frame: Frame, *, top: float) -> None:
+    """The colors over an image, pixel for pixel: both [row, column] of one shape, row 0 at the top."""
+    low_x, low_y, high_x, high_y = frame.window
+    axis.imshow(
+        opaque(covered(under, _colors(values, top), _strength(values, top))),
+        extent=(low_x, high_x, *((high_y, low_y) if frame.downward else (low_y, high_y))),
+        aspect="auto", interpolation="nearest",
+    )  # fmt: skip
+
+
+def _colors(values: FloatArray, top: float) -> Pixels:
+    """The color of each difference, as RGB."""
+    from matplotlib import colormaps
+
+    rgba = colormaps[MOVES](np.clip(values / top, -1.0, 1.0) / 2 + 0.5, bytes=True)
+    return np.asarray(rgba[..., :3], dtype=np.uint8)
+
+
+def _strength(values: FloatArray, top: float) -> FloatArray:
+    """How much of an image a difference covers: by its root, a line would show where its sign changes."""
+    return np.asarray(np.minimum(np.abs(values) / top, 1.0))
+
+
+def _ends(axis: Axes, frame: Frame) -> None:
+    low_x, low_y, high_x, high_y = frame.window
     axis.set_xlim(low_x, high_x)
     axis.set_ylim(*((high_y, low_y) if frame.downward else (low_y, high_y)))
     for spine in axis.spines.values():
@@ -151,14 +194,23 @@ def _on_sure_ground(flow: Arrows, layers: DifferenceLayers) -> BoolArray:
 
 
 def _legend(
-    figure: Figure, said: str, *, box: tuple[float, float, float, float], top: float
+    figure: Figure,
+    said: str,
+    *,
+    box: tuple[float, float, float, float],
+    top: float,
+    over: bool = False,
 ) -> None:
     width, height = figure.get_size_inches()
     left, bottom, wide, high = box
     axis = figure.add_axes((left / width, (bottom - high) / height, wide / width, high / height))
-    axis.imshow(
-        np.linspace(-top, top, 512)[None, :], extent=(-top, top, 0, 1), aspect="auto", cmap=MOVES
-    )
+    steps = np.linspace(-top, top, 512)[None, :]
+    if over:
+        grey = np.full((1, 512, 3), 200, dtype=np.uint8)
+        strip = opaque(covered(grey, _colors(steps, top), _strength(steps, top)))
+        axis.imshow(strip, extent=(-top, top, 0, 1), aspect="auto")
+    else:
+        axis.imshow(steps, extent=(-top, top, 0, 1), aspect="auto", cmap=MOVES)
     marks = [-top, -top / 2, 0.0, top / 2, top]
     axis.set_xticks(marks, [f"{mark:+,.6g}" if mark else "0" for mark in marks])
     axis.set_yticks([])

@@ -90,7 +90,7 @@ def _map(
         spine.set_linewidth(0.6)
         spine.set_color(FRAME)
     if under is not None:
-        heat = shades(_resampled(values, frame, size), top=shade[0], floor=shade[1])
+        heat = shades(resampled(values, frame, size), top=shade[0], floor=shade[1])
         axis.imshow(
             opaque(lay_over(under, heat)),
             extent=(low_x, high_x, *((high_y, low_y) if frame.downward else (low_y, high_y))),
@@ -111,7 +111,7 @@ def _map(
     )  # fmt: skip
 
 
-def _resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> FloatArray:
+def resampled(values: FloatArray, frame: Frame, size: tuple[int, int]) -> FloatArray:
     """The values at the pixels of an image that fills the window, row 0 at the top of it."""
     from PIL import Image
 

@@ -83,8 +83,15 @@ def lay_over(image: Pixels, shade: FloatArray) -> Pixels:
     Both are [row, column] of one shape, row 0 at the top; where the shade is 0 the image is left as
     it is.
     """
-    colors = glow()[np.round(255 * shade).astype(np.int64)].astype(np.float64)
-    cover = np.minimum(1.6 * shade, 0.8)[..., None]
+    return covered(image, glow()[np.round(255 * shade).astype(np.int64)], shade)
+
+
+def covered(image: Pixels, colors: Pixels, strength: FloatArray) -> Pixels:
+    """An image under colors: the stronger they are, from 0 to 1, the less of it shines through.
+
+    All are [row, column]; of strength 0 the image is left as it is, and a fifth is seen at least.
+    """
+    cover = np.minimum(1.6 * strength, 0.8)[..., None]
     return np.asarray(np.round(image * (1 - cover) + colors * cover), dtype=np.uint8)
 
 

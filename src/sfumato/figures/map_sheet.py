@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # The sheet in inches: it is 8 wide, whatever is drawn, and letters keep their size on it.
 SHEET, LEFT, RIGHT, HEAD, TICKS, LEGEND = 8.0, 0.62, 0.38, 0.86, 0.34, 0.74
+TITLE_LINE = 0.32  # inches that a second line of the title takes
 TALLEST = 8.0
 WORDS = 5.2  # inches that words need at least
 BAR = 0.16  # inches from the scale bar to the edges of the map
@@ -150,7 +151,8 @@ def new_sheet(
     below = (TICKS if frame.degrees else 0.1) + LEGEND
     said = LINE * len(_wrapped(words.caption, letters)) + 0.12
     foot = below + said + (ROW * rows + 0.1 if rows else 0.0)
-    tall = high + round(HEAD * dpi) + round(foot * dpi)
+    head = HEAD + TITLE_LINE * (len(_title(words, letters)) - 1)
+    tall = high + round(head * dpi) + round(foot * dpi)
     # A hundredth of a pixel more: the canvas is cut down to whole pixels.
     figure = _shown(Figure)(
         figsize=((sheet + 0.01) / dpi, (tall + 0.01) / dpi), dpi=dpi, facecolor=PAPER
@@ -158,6 +160,14 @@ def new_sheet(
     FigureCanvasAgg(figure)
     axis = figure.add_axes((left / sheet, round(foot * dpi) / tall, wide / sheet, high / tall))
     return Sheet(figure, axis, frame, words, wide, high, edge, foot, foot - below, letters)
+
+
+def _title(words: Words, letters: int) -> list[str]:
+    """The title in one line or two: a comparison names two maps, and neither may be missing."""
+    rows = textwrap.wrap(
+        words.title, letters // 2, max_lines=2, placeholder=" …", break_on_hyphens=False
+    )
+    return rows or [""]
 
 
 def _wrapped(caption: str, letters: int) -> list[str]:
@@ -305,13 +315,17 @@ def draw_scale_bar(axis: Axes, frame: Frame, *, inches: float) -> None:
 def draw_head(figure: Figure, words: Words, *, x: float, letters: int) -> None:
     """Title and subtitle, cut to so many letters, from x on, in widths of the sheet."""
     height = figure.get_size_inches()[1]
+    down = -TITLE_LINE
+    for line in _title(words, letters):
+        down += TITLE_LINE
+        figure.text(
+            x, 1 - (0.36 + down) / height, line, va="baseline",
+            fontsize=FONT_TITLE, fontweight="bold", color=INK, parse_math=False,
+        )  # fmt: skip
     figure.text(
-        x, 1 - 0.36 / height, textwrap.shorten(words.title, letters // 2, placeholder=" …"), va="baseline",
-        fontsize=FONT_TITLE, fontweight="bold", color=INK, parse_math=False,
-    )  # fmt: skip
-    figure.text(
-        x, 1 - 0.61 / height, textwrap.shorten(words.subtitle, letters * 7 // 8, placeholder=" …"), ha="left",
-        va="baseline", fontsize=FONT_NOTE, color=GREY, parse_math=False,
+        x, 1 - (0.61 + down) / height,
+        textwrap.shorten(words.subtitle, letters * 7 // 8, placeholder=" …"), ha="left", va="baseline",
+        fontsize=FONT_NOTE, color=GREY, parse_math=False,
     )  # fmt: skip
 
 

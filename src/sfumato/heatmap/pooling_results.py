@@ -15,7 +15,7 @@ class PooledMap:
 
     Attributes:
         group: Which it is.
-        users: Its total, in users, as its own counts have it: pooling does not change it.
+        users: Its total, in what the map counts, as its own counts have it: pooling does not change it.
         strength: How far it follows the others, from 0 (it keeps to itself) to 1.
 
     """
@@ -34,6 +34,7 @@ class PoolResult:
         pooled: Each map, with how far it follows the others.
         written: The files.
         maps: The maps themselves, in order; not in JSON.
+        unit: What is counted: the unit of the ledger, e.g. user; or row.
 
     """
 
@@ -41,11 +42,13 @@ class PoolResult:
     pooled: tuple[PooledMap, ...]
     written: tuple[str, ...] = ()
     maps: tuple[HeatmapRelease, ...] = field(default=(), compare=False, repr=False)
+    unit: str = "user"
 
     def to_json(self) -> dict[str, Any]:
         """What `sfumato heatmap pool --json` prints."""
         return {
             "statement": self.statement,
+            "unit": self.unit,
             "pooled": [asdict(one) for one in self.pooled],
             "written": list(self.written),
         }
@@ -57,4 +60,4 @@ class PoolResult:
             PooledMap(str(one["group"]), float(one["users"]), float(one["strength"]))
             for one in data["pooled"]
         )
-        return cls(data["statement"], pooled, tuple(data["written"]))
+        return cls(data["statement"], pooled, tuple(data["written"]), unit=data.get("unit", "user"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import Json, Quiet, sentences, show
-from sfumato.cli.heatmap.options import Overwrite, watching
+from sfumato.cli.heatmap.options import OutlineFile, Over, Overwrite, watching
 from sfumato.cli.missing import tell_with_files
 from sfumato.errors import Mistakes
 
@@ -39,6 +39,8 @@ def compare(
     mixed: Annotated[
         bool, typer.Option("--mixed", help="Compare a rehearsal with a real release.")
     ] = False,
+    over: Over = None,
+    outline: OutlineFile = None,
     overwrite: Overwrite = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -54,9 +56,10 @@ def compare(
     mistakes = Mistakes()
     with mistakes.noted():
         check_comparison(
-            a, b, zones=zones, coverage=coverage, outputs=out or (), overwrite=overwrite
-        )
-    tell_with_files(mistakes, a, b, zones)
+            a, b, zones=zones, coverage=coverage, over=over, outline=outline, outputs=out or (),
+            overwrite=overwrite,
+        )  # fmt: skip
+    tell_with_files(mistakes, a, b, zones, over, outline)
 
     from sfumato.heatmap import as_text, compare_maps
 
@@ -70,6 +73,8 @@ def compare(
             mixed=mixed,
             outputs=out or (),
             as_shares=as_shares,
+            over=over,
+            outline=outline,
             overwrite=overwrite,
             watch=watch,
         )

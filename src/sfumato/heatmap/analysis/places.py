@@ -102,7 +102,10 @@ def _lower(points: _Points, k: int, upper: float) -> float:
     moved = 0.0
     if not _has_best(points):
         points, moved = _snapped(points)
-    away = _distances(points.places, _crossings(points))
+    crossings = _crossings(points)
+    if len(crossings) <= k:  # all mass is in so few coarse cells that k places have it where it is
+        return 0.0
+    away = _distances(points.places, crossings)
     offered = prices(points.masses, away, k, upper=upper + moved)
     return max(0.0, lower_bound(points.masses, away, offered, k) - moved)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato._types import FloatArray
 from sfumato.heatmap.comparison.difference_map import MapDifference
@@ -12,6 +12,9 @@ from sfumato.heatmap.comparison.differences import CONFIDENCE, Change, Found
 from sfumato.heatmap.comparison.shift import Shift
 from sfumato.spaces import Area
 from sfumato.transport import GridFlow
+
+if TYPE_CHECKING:
+    from sfumato.heatmap.export.ground import Ground
 
 FORMAT = "sfumato-comparison/1"
 
@@ -77,6 +80,7 @@ class Pictured:
         shares_found: The same in shares.
         flow: One of the cheapest ways to move the mass of shares, on cells of some level.
         lines: The borders of the zones, in the units of the maps.
+        ground: The public files that lie under both maps; None for none.
 
     """
 
@@ -87,6 +91,7 @@ class Pictured:
     shares_found: Found | None
     flow: GridFlow
     lines: tuple[FloatArray, ...] = ()
+    ground: Ground | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def png(result: CompareResult, *, shares: bool = False, titled: bool = True) -> 
         ),
         top=round_number(max(top, 1e-12), TOPS),
         layers=_layers(result, drawn, shares=shares),
+        under=None if drawn.ground is None else drawn.ground.pixels,
     )
 
 
@@ -135,7 +136,7 @@ def _layers(result: CompareResult, drawn: Pictured, *, shares: bool) -> Differen
         else "no arrows: of no square it is known that its share changed"
         if exceeds
         else "no arrows: mass moves no further than noise alone would move it",
-        lines=drawn.lines,
+        lines=(*(() if drawn.ground is None else drawn.ground.lines), *drawn.lines),
     )
 
 
@@ -145,6 +146,8 @@ def _caption(result: CompareResult) -> str:
     if result.zones:
         many = len(result.zones)
         lines.append(f"Outlined: {'the zone' if many == 1 else f'the {many:,} zones'} compared.")
+    if result.pictured is not None and result.pictured.ground is not None:
+        lines += [result.pictured.ground.sentence.strip()] * bool(result.pictured.ground.facts)
     promised = dict.fromkeys(result.statements)
     return "\n".join([*lines, *(f"{one}." for one in promised)])
 

@@ -91,7 +91,7 @@ def _band(release: HeatmapRelease, level: int) -> list[npt.NDArray[np.float64]]:
 
 def tags(release: HeatmapRelease) -> dict[str, str]:
     """What a file should say of itself in a few plain words."""
-    loss = release.guarantee.loss
+    loss, measure = release.guarantee.loss, release.measure
     known: dict[str, str] = {}
     if release.posterior is not None:
         band = release.band()
@@ -125,6 +125,7 @@ def tags(release: HeatmapRelease) -> dict[str, str]:
         "rehearsal": "yes" if release.receipt.rehearsal else "no",
         "group": release.group,
         "empty": "indistinguishable from empty" if release.empty else "",
-        "noise_mark": f"{release.noise.density:.12g} users on the whole grid, of the smoothed map",
+        "noise_mark": f"{release.noise.density * measure.scale:.12g} {measure.name} on the whole grid, "
+        "of the smoothed map",
         "prior": "" if release.prior is None else str(release.prior),
     }

@@ -21,7 +21,7 @@ from sfumato.heatmap.comparison.results import CompareResult, Differences, Pictu
 from sfumato.heatmap.comparison.shift import shift_between
 from sfumato.heatmap.export.archive import read_heatmap
 from sfumato.heatmap.export.difference import comparison_file
-from sfumato.heatmap.export.ground import lines_inside
+from sfumato.heatmap.export.ground import check_ground, ground_of, lines_inside
 from sfumato.heatmap.export.output_names import Outputs, paths_of
 from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.pipeline.mistakes import check_comparison
@@ -48,6 +48,8 @@ def compare_maps(
     mixed: bool = False,
     outputs: Outputs = (),
     as_shares: bool = False,
+    over: str | Path | None = None,
+    outline: str | Path | None = None,
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> CompareResult:
@@ -70,6 +72,9 @@ def compare_maps(
         outputs: Files to write: .png and .html pictures, .json, and .csv of the zones if there are
             any, else of cells.
         as_shares: Whether pictures and tables of cells show shares of the whole instead of users.
+        over: The public image under the difference, in pictures and pages: of the size of maps in
+            pixels, or georeferenced.
+        outline: A public GeoJSON file whose lines and areas are drawn on pictures and pages.
         overwrite: Whether files that exist are replaced.
         watch: Told of each step.
 
@@ -96,14 +101,21 @@ def compare_maps(
 
     """
     targets = paths_of(outputs)
-    check_comparison(a, b, zones=zones, coverage=coverage, outputs=targets, overwrite=overwrite)
+    check_comparison(
+        a, b, zones=zones, coverage=coverage, over=over, outline=outline, outputs=targets,
+        overwrite=overwrite,
+    )  # fmt: skip
     before, after = _pair(a, b, mixed=mixed)
+    check_ground(before.area, over=over, outline=outline)
+    ground = ground_of(before.area, over=over, outline=outline)
     places: tuple[Zone, ...] = ()
     if zones is not None:
         given = isinstance(zones, str | Path | dict)
         places = read_zones(zones, name=name) if given else tuple(zones)  # type: ignore[arg-type]
     _tell(watch, "comparing, and working out what noise alone would do")
     result = _compared(before, after, places, coverage=coverage, names=_names(a, b, before, after))
+    if result.pictured is not None:
+        result = replace(result, pictured=replace(result.pictured, ground=ground))
     result = replace(result, written=tuple(str(path) for path in targets))
     for path in targets:
         write_file(path, comparison_file(result, path, shares=as_shares), overwrite=overwrite)

@@ -140,6 +140,8 @@ def check_comparison(
     *,
     zones: Any = None,
     coverage: float = 0.9,
+    over: Any = None,
+    outline: Any = None,
     outputs: Outputs = (),
     overwrite: bool = False,
 ) -> None:
@@ -150,6 +152,8 @@ def check_comparison(
         b: The map after.
         zones: The zones, as for `compare_maps`.
         coverage: The chance that an interval holds.
+        over: The public image under the difference.
+        outline: The public file of lines over it.
         outputs: Files that would be written.
         overwrite: Whether files that exist are replaced.
 
@@ -159,7 +163,7 @@ def check_comparison(
 
     """
     mistakes = Mistakes()
-    read = [one for one in (a, b, zones) if isinstance(one, str | Path)]
+    read = [one for one in (a, b, zones, over, outline) if isinstance(one, str | Path)]
     for path in paths_of(outputs):
         with mistakes.noted():
             check_output(path, COMPARISONS, read, what="comparisons", overwrite=overwrite)

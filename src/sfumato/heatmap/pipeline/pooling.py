@@ -13,6 +13,7 @@ from sfumato.heatmap.export.formats import WriteOptions
 from sfumato.heatmap.export.legend import LegendKind
 from sfumato.heatmap.export.output_names import Outputs
 from sfumato.heatmap.inference.partial_pooling import PooledPosterior, mean_tiles, pool_counts
+from sfumato.heatmap.measure import one_of
 from sfumato.heatmap.methods.registry import as_method
 from sfumato.heatmap.pipeline.charging import Method
 from sfumato.heatmap.pipeline.options import PoolingKind, check_pooling_kind
@@ -121,11 +122,12 @@ def pool_maps(
     found = _pooled(tuple(maps))
     written = write_maps(found, targets, watch=watch)
     told = tuple(
-        PooledMap(one.group, one.tiles.total, one.posterior.strength)
+        PooledMap(one.group, one.tiles.total * one.measure.scale, one.posterior.strength)
         for one in found
         if isinstance(one.posterior, PooledPosterior)
     )
-    return PoolResult(found[0].statement, told, written, found)
+    unit = one_of(found[0].measure.name)
+    return PoolResult(found[0].statement, told, written, found, unit)
 
 
 def _check(maps: Sequence[HeatmapRelease]) -> None:

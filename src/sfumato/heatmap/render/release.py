@@ -293,13 +293,13 @@ def _table(head: list[str], rows: list[list[str]], caption: str) -> str:
 
 @as_text.register
 def _pool(result: PoolResult) -> str:
-    wide = max(len(one.group) for one in result.pooled)
-    lines = [
-        result.statement,
-        f"{'map':<{wide}}  users  from the others (0 to 1)",
-        *(f"{one.group:<{wide}}  {one.users:5.0f}  {one.strength:.2f}" for one in result.pooled),
-    ]
-    return "\n".join(lines)
+    totals = [f"{result.unit}s", *(f"{one.users:,.0f}" for one in result.pooled)]
+    groups = ["map", *(one.group for one in result.pooled)]
+    shares = ["from the others (0 to 1)", *(f"{one.strength:.2f}" for one in result.pooled)]
+    wide, high = max(map(len, groups)), max(map(len, totals))
+    rows = zip(groups, totals, shares, strict=True)
+    lines = [f"{group:<{wide}}  {total:>{high}}  {share}" for group, total, share in rows]
+    return "\n".join([result.statement, *lines])
 
 
 @as_text.register

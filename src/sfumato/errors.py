@@ -135,11 +135,13 @@ class Mistakes:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """A check, whose refusal is kept for later."""
+        """A check, whose refusal is kept for later; the same one twice, as of two outputs, is kept once."""
         try:
             yield
         except SfumatoError as problem:
-            self.found += problem.mistakes or (problem,)
+            for one in problem.mistakes or (problem,):
+                if str(one) not in map(str, self.found):
+                    self.found.append(one)
 
     def tell(self) -> None:
         """Raise what was refused: one refusal as it is, several as one of their kind, if it is one kind."""

@@ -230,6 +230,11 @@ def test_mistakes_of_one_kind_stay_of_it() -> None:
     with again.noted():
         raise caught.value
     assert again.found == mistakes.found
+    # Two outputs without {by} are one mistake: it was told twice over, word for word.
+    for told in (caught.value, InvalidInput("no 1; nothing was read")):
+        with again.noted():
+            raise told
+    assert again.found == mistakes.found
     assert issubclass(InvalidParameter, SfumatoError)
 
 

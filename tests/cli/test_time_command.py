@@ -186,6 +186,12 @@ def test_a_plan_says_the_cost_and_the_frames_and_reads_no_row(
     assert plan.stdout.startswith(
         "would cost epsilon 2 for 4 frames; epsilon 100000 left in city.ledger; "
     )
+    one = ["--time", "t", "--by", "whole", *DAYS[DAYS.index("--from") :]]
+    plan = run(*one, "--out", "{by}.png", "--out", "{by}.json", "--dry-run", epsilon="1/2")
+    assert plan.stdout.startswith("would cost epsilon 0.5 for 1 frame; epsilon 100000 left in ")
+    twice = run(*one, "--out", "map.png", "--out", "map.json", "--dry-run", epsilon="1/2")
+    assert twice.stderr.startswith("sfumato: with --by every one of --out needs {by} in its name")
+    assert twice.stderr.count("every one of --out") == 1
     plan = run(*DAYS, "--out", "film.html", "--dry-run", "--json", epsilon="1/2")
     assert json.loads(plan.stdout)["frames"] == 4
     dear = run(*DAYS, "--mass-per-period", "--out", "film.html", "--dry-run", epsilon="50000")

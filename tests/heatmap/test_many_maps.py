@@ -43,6 +43,12 @@ def test_an_hourly_film_of_537_cabs_is_noise_and_what_helps_is_said() -> None:
     assert found.epsilon_needed is not None
 
 
+def test_one_user_is_no_users() -> None:
+    assert str(plan_heatmap(users=24, epsilon=1, frames=24)).startswith(
+        "about 1 user a frame: nothing but noise; 24 frames share"
+    )
+
+
 @given(
     st.integers(1, 40), st.integers(1, 15), st.floats(30, 5e4), st.floats(0.1, 10), st.booleans()
 )

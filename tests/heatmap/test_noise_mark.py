@@ -20,7 +20,9 @@ from tests.heatmap.export.test_page import embedded
 
 from sfumato.heatmap import (
     HeatmapRelease,
+    PoolResult,
     as_text,
+    pool_maps,
     read_heatmap,
     rehearse_heatmap,
     release_heatmap,
@@ -194,6 +196,29 @@ def test_frames_of_a_film_of_nothing_are_called_empty(rng: np.random.Generator) 
     assert sum(one.empty is True for one in found.noise.values()) >= 15
     data = embedded(timelapse_html(found.maps))
     assert data["empty"] == [one.empty for one in found.maps]
+
+
+@pytest.mark.unit
+def test_pooled_maps_that_may_be_of_nobody_are_named(rng: np.random.Generator) -> None:
+    """A release named them, `pool` did not: its table gave each frame a number, and no more."""
+    rows = crowd(rng, 300).append_column("when", [["full"] * 300])
+    found = pool_maps(
+        rehearse_heatmap(
+            rows, user="user", by="when", groups=["full", "bare"], public=True, epsilon=1,
+            bounds=(11.20, 43.74, 11.32, 43.81), levels=5,
+        ).maps
+    )  # fmt: skip
+    assert [one.empty for one in found.pooled] == [one.empty for one in found.maps]
+    assert not found.pooled[-1].empty  # of 300 people; maps are in the order of their names
+    told = replace(
+        found, pooled=tuple(replace(one, empty=one.group == "bare") for one in found.pooled)
+    )
+    assert as_text(told).endswith(
+        "\n1 of 2 maps indistinguishable from empty: 19 of 20 maps of nobody stay below the same mark (bare)"
+    )
+    assert PoolResult.from_json(json.loads(json.dumps(told.to_json()))) == told
+    sure = replace(found, pooled=tuple(replace(one, empty=False) for one in found.pooled))
+    assert "indistinguishable" not in as_text(sure)
 
 
 def crowd(rng: np.random.Generator, users: int) -> pa.Table:

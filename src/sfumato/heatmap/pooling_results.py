@@ -17,12 +17,14 @@ class PooledMap:
         group: Which it is.
         users: Its total, in what the map counts, as its own counts have it: pooling does not change it.
         strength: How far it follows the others, from 0 (it keeps to itself) to 1.
+        empty: Whether it cannot be told from a map of nobody, pooled with the same others.
 
     """
 
     group: str
     users: float
     strength: float
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,12 @@ class PoolResult:
     def from_json(cls, data: Mapping[str, Any]) -> PoolResult:
         """What `to_json` gave."""
         pooled = tuple(
-            PooledMap(str(one["group"]), float(one["users"]), float(one["strength"]))
+            PooledMap(
+                str(one["group"]),
+                float(one["users"]),
+                float(one["strength"]),
+                bool(one.get("empty", False)),
+            )
             for one in data["pooled"]
         )
         return cls(data["statement"], pooled, tuple(data["written"]), unit=data.get("unit", "user"))

@@ -122,7 +122,7 @@ def pool_maps(
     found = _pooled(tuple(maps))
     written = write_maps(found, targets, watch=watch)
     told = tuple(
-        PooledMap(one.group, one.tiles.total * one.measure.scale, one.posterior.strength)
+        PooledMap(one.group, one.tiles.total * one.measure.scale, one.posterior.strength, one.empty)
         for one in found
         if isinstance(one.posterior, PooledPosterior)
     )

@@ -71,13 +71,19 @@ def _release(result: ReleaseResult) -> str:
         lines.append(errors_line(errors, len(result.noise) or None))
     empty = [group for group, one in result.noise.items() if one.empty]
     if empty:
-        which = "" if len(result.noise) == 1 else f"{len(empty)} of {len(result.noise)} maps "
-        named = f" ({', '.join(empty[:5])}{', ...' if len(empty) > 5 else ''})" if which else ""
         hint = f"; {MISTAKES}" if len(empty) == len(result.noise) else ""
         if hint and _has_times(result):
             hint += f" {TIMES}"
-        lines.append(f"{which}{empty_text()}{named}{hint}")
+        lines.append(f"{_empty_maps(empty, len(result.noise))}{hint}")
     return "\n".join(lines)
+
+
+def _empty_maps(empty: list[str], maps: int) -> str:
+    """That some of the maps cannot be told from empty ones, and which."""
+    if maps == 1:
+        return empty_text()
+    named = f"{', '.join(empty[:5])}{', ...' if len(empty) > 5 else ''}"
+    return f"{len(empty)} of {maps} maps {empty_text()} ({named})"
 
 
 def _left_of(periods: Sequence[str]) -> str:
@@ -299,7 +305,9 @@ def _pool(result: PoolResult) -> str:
     wide, high = max(map(len, groups)), max(map(len, totals))
     rows = zip(groups, totals, shares, strict=True)
     lines = [f"{group:<{wide}}  {total:>{high}}  {share}" for group, total, share in rows]
-    return "\n".join([result.statement, *lines])
+    empty = [one.group for one in result.pooled if one.empty]
+    noise = [_empty_maps(empty, len(result.pooled))] if empty else []
+    return "\n".join([result.statement, *lines, *noise])
 
 
 @as_text.register

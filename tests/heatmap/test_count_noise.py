@@ -1,4 +1,4 @@
-"""The law of the noise on counts finds its moments as SciPy's functions do, without loading them."""
+"""The law of the noise on counts finds its moments as SciPy's functions do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Whether this process is the command's own: then nobody else in it uses the libraries that are loaded.
+"""Whether this process is the command's own, in which nobody looks round in the libraries that are loaded.
 
 In a notebook or a program of somebody's a library is loaded as it is. The command says here, once and
-before all else, that nobody will read the help of its libraries, and `figures` and `records` load less.
+before all else, that nobody will read the help of matplotlib or list the compilers of Ibis, and
+`figures` and `records` load less. What is loaded works as ever, also for plugins and audited functions.
 """
 
 from __future__ import annotations

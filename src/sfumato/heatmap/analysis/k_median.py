@@ -21,8 +21,6 @@ STARTED_SUMS = 4_000_000
 WORTH = 1e-12
 # Steps of the dual search; any of them gives a valid bound, more of them a closer one.
 STEPS = 300
-# So many numbers are worked on at once that they stay near the processor: 256 kB.
-NEAR_NUMBERS = 2**15
 # Up to so many distances steps are in double precision; of more single precision saves time.
 DOUBLE_DISTANCES = 2**16
 PATIENCE = 10
@@ -141,13 +139,9 @@ def prices(masses: FloatArray, away: FloatArray, k: int, *, upper: float) -> Flo
     offered = masses * upper
     best, best_offered, eagerness, idle = -math.inf, offered, 2.0, 0
     saved = np.empty_like(costs)  # the same room for all steps: fresh memory takes longer than sums
-    some = max(1, NEAR_NUMBERS // costs.shape[1])
-    parts = [slice(at, at + some) for at in range(0, len(costs), some)]
     for _ in range(STEPS):
-        gains, rounded = np.zeros(costs.shape[1]), offered.astype(kind)
-        for part in parts:
-            room = np.subtract(costs[part], rounded[part, None], out=saved[part])
-            gains += np.minimum(kind(0), room, out=room).sum(axis=0)
+        np.subtract(costs, offered.astype(kind)[:, None], out=saved)
+        gains = np.minimum(kind(0), saved, out=saved).sum(axis=0, dtype=np.float64)
         opened = np.argpartition(gains, k - 1)[:k]
         bound = float(offered.sum() + gains[opened].sum())
         if bound > best:

@@ -7,16 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 import pytest
 from tests import compilations
 from typer.testing import CliRunner
 
-from sfumato import _compiled
 from sfumato._compiled import LATE, _stands_alone
 from sfumato.cli.main import app
 
@@ -216,23 +213,6 @@ def test_tables_of_the_prior_are_kept_to_the_bit_and_a_damaged_file_is_made_agai
         assert found(folder) == [made, "True"]
         assert kept.read_bytes() == whole
     assert list(folder.iterdir()) == [kept]
-
-
-def test_an_array_is_never_kept_through_a_link_of_another_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a folder that others may write to, the name it has until it is whole can be foreseen."""
-    monkeypatch.setattr(_compiled, "cache_folder", lambda: str(tmp_path / "kept"))
-    made = _compiled.kept_array("ones", b"", lambda: np.ones(3))
-    (file,) = (tmp_path / "kept").iterdir()
-    file.unlink()
-    victim = tmp_path / "victim"
-    victim.write_text("precious", "utf-8")
-    link = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
-    link.symlink_to(victim)
-    assert _compiled.kept_array("ones", b"", lambda: np.ones(3)).tolist() == made.tolist()
-    assert victim.read_text("utf-8") == "precious"
-    assert not file.is_symlink()
 
 
 def test_machine_code_that_needs_more_of_numba_gets_it() -> None:

@@ -88,7 +88,6 @@ def test_of_a_numba_that_was_not_tried_all_is_loaded(
     code = f"import numba; numba.version_info = numba.version_info._replace(short={version})"
     code = code.replace("short=version_info", "short=numba.version_info")
     code += f"\n{DISTANCE}\nprint('numba.np.arraymath' in sys.modules)"
-    env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    first, again = run(code, **env), run(code, **env)
+    first, again = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert again[2:] == ["0", str(all_of_it)]
     assert again[0] == first[0]

@@ -17,7 +17,6 @@ when something has to be compiled: machine code that is kept has no need of it.
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import pickle
 import re
@@ -25,13 +24,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
-from threading import RLock, get_ident
+from threading import RLock
 from typing import Any, ClassVar
 
-import numpy as np
-
 from sfumato import __version__
-from sfumato._types import FloatArray
 
 HERE = Path(__file__).parent
 LATE = (
@@ -170,34 +166,6 @@ def _stands_alone(payload: Any) -> bool:
         return kind == "object" and not any(name in machine_code for name in LATE)
     except (TypeError, ValueError):  # another numba keeps it in another way
         return False
-
-
-def kept_array(name: str, made_of: bytes, make: Callable[[], FloatArray]) -> FloatArray:
-    """An array of constants, to the bit as an earlier process made and kept it beside machine code.
-
-    `made_of` is all that decides it. A damaged file is made again; where nothing can be written each
-    process makes its own, and nothing is said.
-    """
-    file = Path(cache_folder()) / f"{name}-{hashlib.sha256(made_of).hexdigest()[:16]}.npy"
-    with suppress(OSError, ValueError, EOFError):
-        body = file.read_bytes()
-        if hashlib.sha256(body[32:]).digest() == body[:32]:
-            found: FloatArray = np.load(io.BytesIO(body[32:]), allow_pickle=False)
-            return found
-    made = make()
-    with suppress(OSError), io.BytesIO() as written:
-        np.save(written, made)
-        body = written.getvalue()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # A name of its own until it is whole: other processes may keep the same.
-        part = file.with_suffix(f".{os.getpid()}-{get_ident()}.part")
-        try:
-            with part.open("xb") as new:  # never through a link that somebody put there
-                new.write(hashlib.sha256(body).digest() + body)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
-    return made
 
 
 class Outer:

@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def test_a_plan_says_what_a_device_sends(folder: Path) -> None:
     said = (folder / "plan.txt").read_text()
-    assert "1 rounds, 4 cells x" in said
+    assert "1 round, 4 cells x" in said
     assert "bytes = " in said
     assert "CPU hours at the adder" in said
     for model in ("central", "joint, 1 of 3 curious", "shuffled", "local"):
@@ -104,7 +104,7 @@ def test_two_hundred_devices_through_a_shuffler_process(folder: Path) -> None:
     assert found.exit_code == 0, found.output
     assert process.returncode == 0
     assert "of 200 to 200 devices" in found.output
-    assert f"{DEVICES} devices answered 1 rounds" in str(sent)
+    assert f"{DEVICES} devices answered 1 round," in str(sent)
     # The shuffler tells how many came, and nothing of whom or from where.
     assert "200 devices mixed and forgotten" in said
     assert "127.0.0.1" not in said

@@ -258,7 +258,7 @@ def test_what_is_paid_for_is_kept_when_no_map_can_be_made_of_it(
 
     ledger = Ledger.create(tmp_path / "city.ledger", PureDP(1), unit="user", source="city")
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.heatmap.methods.zoom.CountsPosterior", broken)
+        patch.setattr("sfumato.heatmap.methods.zoom.posteriors", broken)
         with pytest.raises(SolverFailed, match="was charged and its counts are kept: sfumato"):
             release(city, COLUMNS, AREA, ledger=ledger, epsilon=1)
     assert ledger.statement().left == PureDP(0)

@@ -1,3 +1,4 @@
+from .array_cache import cached_array
 from .atomic import (
     check_private,
     check_writable,
@@ -38,6 +39,7 @@ __all__ = [
     "LineLog",
     "Polygon",
     "Rows",
+    "cached_array",
     "check_outputs",
     "check_private",
     "check_writable",

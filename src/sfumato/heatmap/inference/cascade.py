@@ -15,8 +15,9 @@ from importlib.metadata import version
 import numpy as np
 import numpy.typing as npt
 
-from sfumato._compiled import kept_array
+from sfumato._compiled import cache_folder
 from sfumato._types import FloatArray, IntArray
+from sfumato.files import cached_array
 
 SHAPES = (0.04, 0.12, 0.35, 1.0, 3.0, 10.0, 40.0)
 # Cells of up to so many users share a mixture of shapes: one user is in one place, a hundred are in
@@ -109,7 +110,7 @@ def by_shape() -> Shares:
     made_of = (
         f"shares/1 scipy {version('scipy')}".encode() + a.tobytes() + c.tobytes() + t.tobytes()
     )
-    below, part = kept_array("shares", made_of, tables)
+    below, part = cached_array(cache_folder(), "shares", made_of, tables)
     return Shares(below, part)
 
 

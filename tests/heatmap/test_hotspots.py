@@ -15,7 +15,7 @@ from scipy import optimize
 from sfumato.errors import InvalidParameter
 from sfumato.heatmap import HotspotsResult, as_text
 from sfumato.heatmap.analysis import k_median
-from sfumato.heatmap.analysis.places import Hotspot, distance_to_hotspots, find_hotspots, hotspots
+from sfumato.heatmap.analysis.places import Hotspot, find_hotspots, hotspots
 from sfumato.heatmap.tiles import Tiles, dense_tiles
 from sfumato.spaces import Grid
 
@@ -46,6 +46,18 @@ def best_distance(tiles: Tiles, k: int) -> float:
         float(shares @ away[list(chosen)].min(axis=0))
         for chosen in itertools.combinations(range(len(away)), k)
     )
+
+
+def distance_to_hotspots(tiles: Tiles, spots: tuple[Hotspot, ...]) -> float:
+    """How far the mass of the finest cells is from the nearest place on average, in sides of the map, l1."""
+    grid = tiles.grid
+    shares = tiles.values(grid.levels) / tiles.total
+    here = np.flatnonzero(shares)
+    west, south, east, north = grid.bounds
+    side = np.array([east - west, north - south])
+    places = grid.centers(here)
+    away = [(np.abs(places - (spot.x, spot.y)) / side).sum(axis=1) for spot in spots]
+    return float(shares[here] @ np.min(away, axis=0))
 
 
 points = st.lists(
@@ -152,6 +164,7 @@ def test_the_bound_of_a_large_map_holds_for_other_choices(rng: np.random.Generat
     tiles = dense_tiles(Grid(6), 6, rng.exponential(size=4**6) ** 3)
     found = find_hotspots(tiles, 3)
     assert 0 < found.lower <= found.distance
+    assert math.isclose(found.distance, distance_to_hotspots(tiles, found.spots), rel_tol=1e-9)
     assert found.gap < 0.2
     for _ in range(20):
         near = tuple(
@@ -261,8 +274,8 @@ def test_a_number_of_places_is_needed() -> None:
     tiles = point_map([(1, 1, 1)])
     with pytest.raises(InvalidParameter, match="at least 1, got 0; no place was sought"):
         hotspots(tiles, 0)
-    with pytest.raises(InvalidParameter, match="got none"):
-        distance_to_hotspots(tiles, ())
+    with pytest.raises(InvalidParameter, match="at least 1, got 0; no place was sought"):
+        find_hotspots(tiles, 0)
 
 
 @pytest.mark.unit

@@ -125,7 +125,8 @@ def hotspots(tiles: Tiles, k: int) -> tuple[Hotspot, ...]:
     swaps until none helps, from several starts; then medians of each place's own mass. Candidates
     are all crossings of the map's x and y, which hold a best choice, if there are at most 512, else
     the 512 heaviest places. `find_hotspots` says how near to the best it came. No chance is
-    involved, and no privacy spent. Fewer than k places come back when the map has no more.
+    involved, and no privacy spent. Fewer than k places come back when the map has no more, and of
+    more than 512 crossings at most 512.
 
     Args:
         tiles: The map.
@@ -169,20 +170,6 @@ def _spots(
         if share > 0
     ]
     return tuple(sorted(spots, key=lambda spot: (-spot.share, spot.x, spot.y)))
-
-
-def distance_to_hotspots(tiles: Tiles, spots: tuple[Hotspot, ...]) -> float:
-    """How far the mass of a map is from its nearest hotspot on average, in sides of the map, l1."""
-    if not spots:
-        raise InvalidParameter(
-            "a distance needs at least one hotspot, got none; nothing was measured"
-        )
-    points = _points(tiles)
-    west, south, east, north = tiles.grid.bounds
-    centers = np.array(
-        [[(spot.x - west) / (east - west), (spot.y - south) / (north - south)] for spot in spots]
-    )
-    return float(points.masses @ _nearest(points.places, centers)[1])
 
 
 def _points(tiles: Tiles) -> _Points:
